@@ -130,7 +130,7 @@ pub struct PlaceOrder {
 /// the order is very large.
 pub const REFUSED_PRICE_PLACES: u32 = 12;
 
-/// Why an act did not happen. Nothing has changed.
+/// Why an act did not happen. Nothing of it has changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The rule.
@@ -162,7 +162,7 @@ pub enum Status {
 /// The answer to an order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Placed {
-    /// Refused; nothing has changed.
+    /// Refused; nothing of it has changed anything.
     Refused(Refusal),
     /// It got a frame.
     Accepted {

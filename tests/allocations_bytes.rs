@@ -19,7 +19,9 @@ use outcry::domain::{
 use outcry::http::respond::{ContentType, Extras, Response, bad_request};
 use outcry::http::route::HostPrefixes;
 use outcry::http::{BadRequest, Chunked, Limits, Query, parse, route};
-use outcry::json::answer::{Accepted, NotCancelled, Refusal, cancel_result, order_accepted, order_refused};
+use outcry::json::answer::{
+    Accepted, NotCancelled, Refusal, WhyNot, cancel_result, order_accepted, order_refused,
+};
 use outcry::json::{BodyReader, ShortText, Writer};
 use outcry::registrar::{Entrance, Presented};
 use outcry::registry::Registry;
@@ -183,7 +185,7 @@ fn order_signatures_are_checked_without_allocating() {
 fn answers_are_written_without_allocating() {
     let id = OrderId([7; 32]);
     let accepted = Accepted { id: &id, status: "live", making: 0, taking: 19_607_800, trade: None };
-    let gone = [NotCancelled { id, tombstone: true }];
+    let gone = [NotCancelled { id, why: WhyNot::Tombstone }];
     let extras = Extras { seq: Some(64), retry_after_s: Some(1), ..Extras::default() };
     let mut out = Vec::with_capacity(4_096);
     let count = allocations_of(|| {
@@ -200,7 +202,7 @@ fn answers_are_written_without_allocating() {
             order_refused(&mut Writer::new(&mut out), &refusal.of(&id));
             response.finish(&mut out);
             order_accepted(&mut Writer::new(&mut out), &accepted);
-            cancel_result(&mut Writer::new(&mut out), &[id], &gone);
+            cancel_result(&mut Writer::new(&mut out), &[id], &gone, true);
             bad_request(&mut out, BadRequest::ChunkMalformed);
         }
     });

@@ -119,6 +119,29 @@ fn an_order_fills_at_most_as_many_makers_as_a_frame_holds() {
 }
 
 #[test]
+fn some_thousand_expired_orders_leave_before_an_order_and_more_make_it_busy() {
+    const MOST: u64 = 16 * 256;
+    for (expiring, expected) in [(MOST - 1, None), (MOST, None), (MOST + 1, Some(Reject::Busy))] {
+        let mut venue = Venue::open(10_000, 1, &["m"]);
+        for number in 0..expiring {
+            let order = format!("alice buy yes 60 x1 gtd #{number} expires 10");
+            assert_eq!(status(venue.place(&order)).0, Status::Live);
+        }
+        let later = NOW.plus_ms(10_000);
+        let order = venue.order("bob buy yes 60 x1 gtc #t");
+        let placed = venue.fast.owner(MARKET).place(later, &order.ready());
+        assert_eq!(refused(placed), expected, "{expiring}");
+        if expected.is_some() {
+            assert_eq!(venue.fast.owner(MARKET).resting_count(), 1, "the sweep goes on from there");
+            assert_eq!(status(venue.fast.owner(MARKET).place(later, &order.ready())).0, Status::Live);
+        }
+        assert_eq!(venue.fast.owner(MARKET).resting_count(), 1);
+        venue.fast.follow();
+        venue.fast.agrees_with_its_log();
+    }
+}
+
+#[test]
 fn a_full_arena_refuses_what_would_rest_and_still_trades_and_cancels() {
     let mut venue = Venue::open(2, 1, &["m"]);
     assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #a")), None);

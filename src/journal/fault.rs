@@ -226,7 +226,7 @@ impl fmt::Display for Fault {
             ),
             Self::SegmentsGone { segment, snapshot } => write!(
                 out,
-                "{}: missing, as is every one behind it, and {} was made from it; restore the segments from a \
+                "{}: missing, as is every one after it, and {} was made from it; restore the segments from a \
                  copy, nothing was changed",
                 segment.display(),
                 snapshot.display()

@@ -255,14 +255,23 @@ fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
     }
 }
 
+/// Has the newest segments read from the disk: the one that the last batch went to, and the spare after it, which is
+/// there or not.
+pub(super) fn forget_newest(directory: &Path) -> Result<(), Fault> {
+    let numbers = segment::numbers(directory)?;
+    numbers
+        .iter()
+        .rev()
+        .take(2)
+        .try_for_each(|&number| Disk::forget_cached(&segment::path(directory, number)))
+}
+
 /// Checks what follows `base` against itself and the log file, and adopts frames that only the latter has.
 fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
     let Taken { options, data_dir, identity, mut unstored, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
     disk.create_dir(&directory)?;
-    if let Some(&newest) = segment::numbers(&directory)?.last() {
-        Disk::forget_cached(&segment::path(&directory, newest))?;
-    }
+    forget_newest(&directory)?;
     let reach = Reach { base: base.as_ref(), until: None };
     let mut found = scan_between(&directory, &identity.journal(), reach, None)?;
     let segments =
@@ -301,7 +310,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     if !closed && fit.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
-             at position {}, and what was committed behind it but not durable is lost",
+             at position {}, and what was committed after it but not durable is lost",
             found.end.0
         ));
     }

@@ -42,6 +42,7 @@
 
 use super::checksum;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
@@ -103,17 +104,17 @@ pub(crate) fn numbers(directory: &Path) -> Result<Vec<u64>, Fault> {
     Ok(numbers)
 }
 
-/// The chain's value before the first frame.
 /// The first row of segment `number`, which says whose it is and in which form.
 pub(crate) fn first_row(directory: &Path, journal: &JournalId, number: u64) -> Result<FirstRow, Fault> {
     let path = path(directory, number);
-    let mut row = vec![0; ROW];
+    let mut row = Vec::with_capacity(ROW);
     let file = File::open(&path).map_err(Fault::io("open", &path))?;
-    std::os::unix::fs::FileExt::read_exact_at(&file, &mut row, 0).map_err(Fault::io("read", &path))?;
+    file.take(ROW as u64).read_to_end(&mut row).map_err(Fault::io("read", &path))?;
     let row = FirstRow::decode(&row, journal, number);
     row.map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, Position(0))))
 }
 
+/// The chain's value before the first frame.
 pub(crate) fn chain_start(journal: &JournalId) -> u64 {
     u64_at(journal, 0) ^ u64_at(journal, 8)
 }

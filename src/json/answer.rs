@@ -130,21 +130,45 @@ pub fn refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
 pub struct NotCancelled {
     /// The order.
     pub id: OrderId,
-    /// True if it is unknown so far and will be refused when it arrives.
-    pub tombstone: bool,
+    /// Why not.
+    pub why: WhyNot,
 }
+
+/// What is known of an order that was not cancelled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WhyNot {
+    /// It is not there: cancelled or matched before, or never seen.
+    Gone,
+    /// It is unknown so far and will be refused if it arrives.
+    Tombstone,
+    /// It may still be there: not every shard could be asked, or the log had no room.
+    Busy,
+}
+
+/// The reason of an order that may still be there.
+pub const STILL_THERE: &str = "the exchange is busy, try again";
 
 /// The reason that clients match on for an order that is not there.
 pub const ALREADY_GONE: &str = "order can't be found - already canceled or matched";
 
 /// Appends the answer to a cancel. An unknown order that left a tombstone is in `not_canceled` like
 /// any other that was not there; `tombstone` and `tombstones` name it in addition.
-pub fn cancel_result(json: &mut Writer<'_>, cancelled: &[OrderId], not_cancelled: &[NotCancelled]) {
+/// `incomplete` tells that others than those named may still be there.
+pub fn cancel_result(
+    json: &mut Writer<'_>,
+    cancelled: &[OrderId],
+    not_cancelled: &[NotCancelled],
+    incomplete: bool,
+) {
     json.open_object();
     cancelled_and_not(json, cancelled, not_cancelled);
-    if not_cancelled.iter().any(|order| order.tombstone) {
+    if incomplete {
+        json.key("incomplete").boolean(true);
+    }
+    let is_tombstone = |order: &&NotCancelled| order.why == WhyNot::Tombstone;
+    if not_cancelled.iter().any(|order| is_tombstone(&order)) {
         json.key("tombstone").boolean(true).key("tombstones").open_array();
-        for order in not_cancelled.iter().filter(|order| order.tombstone) {
+        for order in not_cancelled.iter().filter(is_tombstone) {
             json.order_id(&order.id);
         }
         json.close_array();
@@ -160,7 +184,8 @@ pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cance
     }
     json.close_array().key("not_canceled").open_object();
     for order in not_cancelled {
-        json.order_id(&order.id).names().text(ALREADY_GONE);
+        let reason = if order.why == WhyNot::Busy { STILL_THERE } else { ALREADY_GONE };
+        json.order_id(&order.id).names().text(reason);
     }
     json.close_object();
 }
@@ -333,13 +358,19 @@ mod tests {
     #[test]
     fn a_cancel_names_what_went_and_what_did_not() {
         let id = |byte| OrderId([byte; 32]);
-        let gone =
-            [NotCancelled { id: id(3), tombstone: false }, NotCancelled { id: id(4), tombstone: true }];
-        let answer = parsed(&written(|json| cancel_result(json, &[id(1), id(2)], &gone)));
+        let gone = [(3, WhyNot::Gone), (4, WhyNot::Tombstone), (5, WhyNot::Busy)]
+            .map(|(byte, why)| NotCancelled { id: id(byte), why });
+        let answer = parsed(&written(|json| cancel_result(json, &[id(1), id(2)], &gone, true)));
         assert_eq!(answer["canceled"].as_array().map(Vec::len), Some(2));
         assert_eq!(answer["not_canceled"][format!("0x{}", "03".repeat(32))], ALREADY_GONE);
+        assert_eq!(answer["not_canceled"][format!("0x{}", "05".repeat(32))], STILL_THERE);
+        assert_eq!(answer["incomplete"], true);
         assert_eq!(answer["tombstone"], true);
+        assert_eq!(answer["tombstones"].as_array().map(Vec::len), Some(1));
         assert_eq!(answer["tombstones"][0], format!("0x{}", "04".repeat(32)));
-        assert_eq!(written(|json| cancel_result(json, &[], &[])), r#"{"canceled":[],"not_canceled":{}}"#);
+        assert_eq!(
+            written(|json| cancel_result(json, &[], &[], false)),
+            r#"{"canceled":[],"not_canceled":{}}"#
+        );
     }
 }

@@ -10,6 +10,9 @@ use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce a
 use crate::journal::layout::KeyChanged;
 use crate::registry::{KeyState, Registry};
 
+/// One in so many rows is kept for revocations.
+const KEPT_PART: u32 = 16;
+
 /// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
 const KEYS_OF_OWNER_MAX: usize = 32;
 
@@ -33,7 +36,7 @@ impl Registrar {
         if self.registry().wallet_of(&owner).is_none() {
             self.room_for_stranger()?;
             if nonce != Word::ZERO {
-                self.room_for_key_row()?;
+                self.room_for_new_key()?;
             }
         }
         let principal = self.owner(now, owner)?;
@@ -108,13 +111,20 @@ impl Registrar {
 
     fn room_for_key(&self, principal: WalletNo) -> Result<(), Refusal> {
         if states(self.registry(), principal).count() < KEYS_OF_OWNER_MAX {
-            self.room_for_key_row()
+            self.room_for_new_key()
         } else {
             Err(Refusal::KeysOfOwnerFull)
         }
     }
 
-    pub(super) fn room_for_key_row(&self) -> Result<(), Refusal> {
+    /// A part of the rows is kept for keys that are revoked, which must always go.
+    pub(super) fn room_for_new_key(&self) -> Result<(), Refusal> {
+        let free = self.writer.keys_free();
+        let kept = (free + self.registry().key_count()) / KEPT_PART;
+        if kept < free { Ok(()) } else { Err(Refusal::KeysFull) }
+    }
+
+    fn room_for_key_row(&self) -> Result<(), Refusal> {
         if 0 < self.writer.keys_free() { Ok(()) } else { Err(Refusal::KeysFull) }
     }
 

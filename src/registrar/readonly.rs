@@ -27,7 +27,7 @@ impl Registrar {
         let generation = state(&nonce).map_or(0, |state| state.generation);
         self.room_for_user()?;
         if registry.key_of(principal, &nonce).is_none() {
-            self.room_for_key_row()?;
+            self.room_for_new_key()?;
         }
         self.set_key(now, principal, nonce, KeyState { generation, active: true });
         Ok(self.readonly_name(principal, nonce, generation))

@@ -36,9 +36,9 @@ macro_rules! refusals {
 refusals! {
     /// The log has no room for this kind of act now; nothing was taken.
     LogFull = 503, "busy", "log: no room now; try again";
-    /// The registry takes no more wallets.
+    /// The registry takes no more wallets. A sixteenth is kept for those that the operator credits or links.
     WalletsFull = 503, "table_full", "wallets: the table is full; raise sizes.wallets and restart";
-    /// The registry takes no more API keys.
+    /// The registry takes no more API keys. A sixteenth is kept for revocations.
     KeysFull = 503, "keys_full", "keys: the table is full; raise sizes.wallets and restart";
     /// The registry takes no more markets.
     MarketsFull = 503, "markets_full", "markets: the table is full";

@@ -28,11 +28,13 @@ pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
     answer(core, job, wire.status, &body.into_bytes());
 }
 
-/// Sends again the server's own acts for which there was no room.
+/// Sends again the server's own acts and the confirmations for which there was no room.
 pub(crate) fn send_again(core: &mut CoreLoop) {
     for _ in 0..core.unsent.len() {
         let (to, job) = core.unsent.pop_front().expect("they were just counted");
-        send(core, to, job);
+        if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
+            core.unsent.push_back((to, job));
+        }
     }
 }
 
@@ -60,7 +62,10 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
                 job.confirm_next += 1;
                 let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
                 job.errand = Some(confirm);
-                send(core, to, job);
+                // It is done: only its answer waits.
+                if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
+                    core.unsent.push_back((to, job));
+                }
                 return;
             }
             answer(core, *job, status, &body);

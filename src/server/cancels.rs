@@ -11,7 +11,7 @@ use super::message::{Answer, Asked, Letter, Question, Ticket};
 use super::wide::{Wide, WideJob};
 use super::work::Work;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
-use crate::json::answer::NotCancelled;
+use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::CancelScope;
 use crate::shard::{CancelRefusal, OrderScope, Shard};
 
@@ -132,7 +132,7 @@ impl Trade {
             }
         }
         pending.cancelled.extend_from_slice(&job.cancelled);
-        let gone = job.gone.iter().map(|&id| NotCancelled { id, tombstone: false });
+        let gone = job.gone.iter().map(|&id| NotCancelled { id, why: WhyNot::Gone });
         pending.not_cancelled.extend(gone);
         let work = job.work;
         self.wide_jobs.keep(job);
@@ -237,8 +237,12 @@ impl Trade {
                 self.bury(work, now, mesh);
                 return self.answered(work, now, mesh);
             }
-            let tombstone = !pending.short && !pending.unburied;
-            let gone = pending.looking.drain(..).map(|id| NotCancelled { id, tombstone });
+            let why = match (pending.short, pending.unburied) {
+                (true, _) => WhyNot::Busy,
+                (false, true) => WhyNot::Gone,
+                (false, false) => WhyNot::Tombstone,
+            };
+            let gone = pending.looking.drain(..).map(|id| NotCancelled { id, why });
             pending.not_cancelled.extend(gone);
         }
         self.works.came(work);
@@ -297,7 +301,7 @@ fn not_asked(pending: &mut Work) {
 fn note(pending: &mut Work, id: OrderId, found: Result<(), CancelRefusal>) {
     match found {
         Ok(()) => pending.cancelled.push(id),
-        Err(CancelRefusal::Gone) => pending.not_cancelled.push(NotCancelled { id, tombstone: false }),
+        Err(CancelRefusal::Gone) => pending.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone }),
         Err(CancelRefusal::Unknown) => pending.looking.push(id),
         Err(CancelRefusal::Busy) => {
             pending.short = true;

@@ -73,6 +73,16 @@ struct Open {
     /// The answer's bytes; the guess while a read waits.
     held_bytes: usize,
     timed: Timed,
+    /// It is of a HEAD request.
+    head_only: bool,
+}
+
+/// Cuts an answer down to its head.
+fn keep_head(answer: &mut Vec<u8>) {
+    const END: &[u8] = b"\r\n\r\n";
+    if let Some(at) = answer.windows(END.len()).position(|bytes| bytes == END) {
+        answer.truncate(at + END.len());
+    }
 }
 
 /// What is known of the time that a request takes, from the moment its bytes were there.
@@ -173,6 +183,8 @@ pub(crate) struct Connection {
     pub(crate) read_by_ms: u64,
     /// When the client must have read something; `u64::MAX` if nothing is unsent.
     pub(crate) send_by_ms: u64,
+    /// Bytes it has read since that was set.
+    pub(crate) sent_bytes: usize,
     /// Set while a request's bytes are incomplete: the head time counts from its first byte.
     pub(crate) partial: bool,
     /// A chunked body on its way in, and how many bytes of head precede it.
@@ -202,6 +214,7 @@ impl Connection {
             interest: Interest::NOTHING,
             read_by_ms: u64::MAX,
             send_by_ms: u64::MAX,
+            sent_bytes: 0,
             partial: false,
             chunked: None,
             stream: None,
@@ -226,6 +239,7 @@ impl Connection {
         self.interest = Interest::NOTHING;
         self.read_by_ms = u64::MAX;
         self.send_by_ms = u64::MAX;
+        self.sent_bytes = 0;
         self.partial = false;
         self.chunked = None;
         self.stream = None;
@@ -336,6 +350,7 @@ impl Line {
             answer: Vec::with_capacity(ANSWER_BYTES),
             held_bytes: 0,
             timed: Timed::No,
+            head_only: false,
         });
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
@@ -402,13 +417,11 @@ impl Line {
         self.next
     }
 
-    /// Cuts an answer that is there already down to its head, for a HEAD request.
+    /// Cuts the answer of a HEAD request down to its head, now or when it is written.
     pub(crate) fn drop_body(&mut self, number: u32) {
-        const END: &[u8] = b"\r\n\r\n";
-        if let Some(answer) = self.answer(number)
-            && let Some(at) = answer.windows(END.len()).position(|bytes| bytes == END)
-        {
-            answer.truncate(at + END.len());
+        if let Some(answer) = self.answer(number) {
+            keep_head(answer);
+            self.place(number).head_only = true;
         }
     }
 
@@ -429,6 +442,7 @@ impl Line {
         place.state = State::Waiting;
         place.held_bytes = guess_bytes;
         place.timed = Timed::No;
+        place.head_only = false;
         place.answer.clear();
         // It is too large, or went with a request and did not come back.
         if !(ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&place.answer.capacity()) {
@@ -453,6 +467,9 @@ impl Line {
         );
         let place = self.place(number);
         place.state = State::Ready(at);
+        if place.head_only {
+            keep_head(&mut place.answer);
+        }
         let (bytes, guessed) = (place.answer.len(), place.held_bytes);
         place.held_bytes = bytes;
         self.held_bytes = self.held_bytes - guessed + bytes;

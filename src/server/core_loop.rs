@@ -91,8 +91,10 @@ pub(crate) struct CoreLoop {
     pub(super) token: admin::Token,
     pub(super) desk: super::operator::desk::Desk,
     claimed: Position,
-    /// How many breakers had tripped when this loop last looked.
-    trips_seen: u32,
+    /// How many breakers had tripped when this loop last rang the registrar's.
+    trips_rung: u32,
+    /// And when it last looked for keys whose orders are to be cancelled.
+    pub(super) trips_looked: u32,
     /// The end of the last frame that the journal's thread was woken for.
     told_journal: Position,
     /// The position up to which answers could leave at the last release.
@@ -158,7 +160,8 @@ impl CoreLoop {
             held_until: None,
             token,
             claimed: Position(0),
-            trips_seen: 0,
+            trips_rung: 0,
+            trips_looked: 0,
             told_journal: Position(0),
             released: Position(0),
             going_on: VecDeque::new(),

@@ -14,8 +14,14 @@ use crate::shard::ReadyOrder;
 
 impl Trade {
     /// The time at which an order is judged: the turn's, or the present moment if the order has a deadline.
-    pub(super) fn time_for(&self, place: &ReadyOrder, now: TimeMs) -> TimeMs {
-        if place.has_deadline() { now.max(self.clock.now()) } else { now }
+    pub(super) fn time_for(&mut self, place: &ReadyOrder, now: TimeMs) -> TimeMs {
+        if !place.has_deadline() {
+            return now;
+        }
+        if let Some(shard) = &mut self.shard {
+            shard.let_expire(now.max(self.clock.now()));
+        }
+        now.max(self.clock.now())
     }
 
     /// Milliseconds that setting the machine's clock does not move; a manual clock's own.

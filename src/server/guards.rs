@@ -51,6 +51,7 @@ pub(crate) fn look(core: &mut CoreLoop) {
     if core.shared.phase() != Phase::Serving {
         return;
     }
+    core.trips_looked = core.trade.as_ref().map_or(0, |trade| trade.registry.trips());
     for _ in 0..FIRED_PER_TURN {
         let Some(gone) = next(core) else {
             break;

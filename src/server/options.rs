@@ -171,7 +171,7 @@ keys! {
     "journal.disk_free_min" Number journal_disk_free_min "Bytes of free disk below which the exchange takes cancels only.";
     "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
-    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for.";
+    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for; a sixteenth is kept for those that the operator credits or links.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
     "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
@@ -188,7 +188,7 @@ keys! {
     "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread before it is cut.";
     "metrics.server_timing" Switch metrics_server_timing "Say in every trading answer what its time went to (Server-Timing).";
     "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
-    "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window behind a comma, or none.";
+    "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
     "limits.events" Text limits_scopes[Events] "GET /events.";
     "limits.markets" Text limits_scopes[Markets] "GET /markets of the catalog.";
     "limits.listings" Text limits_scopes[Listings] "GET /events and GET /markets of the catalog together.";

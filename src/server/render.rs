@@ -54,7 +54,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work, timing: Option<&str>) -> O
         }
         Form::Cancel => {
             let response = begin(out, decided, None, false);
-            answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled);
+            answer::cancel_result(&mut Writer::new(out), &work.cancelled, &work.not_cancelled, work.short);
             response.finish(out)
         }
         Form::Act => act(out, decided),

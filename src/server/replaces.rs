@@ -14,7 +14,7 @@ use super::work::{Asker, Form, Item, Outcome, Refused};
 use crate::domain::{OrderId, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
-use crate::json::answer::NotCancelled;
+use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::{ORDERS_MAX, REPLACED_MAX};
 use crate::shard::{IfGone, ReadyOrder, Replace, ReplacePart, ReplaceRefusal, Replaced, Shard};
 
@@ -178,7 +178,7 @@ impl Trade {
                     if left & 1 << at != 0 {
                         work.cancelled.push(id);
                     } else {
-                        work.not_cancelled.push(NotCancelled { id, tombstone: false });
+                        work.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone });
                     }
                 }
                 work.items.clear();

@@ -221,7 +221,7 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String),
     let totals = ledger.conserved().map_err(|imbalance| format!("journal: {imbalance:?}"))?;
     let whence = match opened.recovered().snapshot {
         Some((position, frames)) => format!(
-            "the snapshot at position {} ({frames} frames, read in {loaded_ms} ms) and {} frames behind it",
+            "the snapshot at position {} ({frames} frames, read in {loaded_ms} ms) and {} frames after it",
             position.0,
             opened.recovered().frames - frames
         ),

@@ -45,6 +45,7 @@ impl Shard {
             if !self.room_for_chosen() {
                 return Err(Reject::Busy.into());
             }
+            self.leave_room_in_frame(RemovalReason::Unfunded)?;
         }
         if act.act == ActKind::Split {
             self.judge_cell(act.wallet, collateral, Collateral::ZERO)?;
@@ -113,7 +114,6 @@ impl Shard {
     }
 
     fn apply_act(&mut self, act: &UserAct, shares: [Shares; 2], collateral: Collateral) -> Acted {
-        self.leave_room_in_frame(RemovalReason::Unfunded);
         let orders = self.books.orders();
         let record = &mut self.moved;
         record.time = self.time;
@@ -177,15 +177,14 @@ impl Shard {
 
     /// If more orders are chosen than one record holds, removes the first of them in frames of
     /// their own.
-    pub(super) fn leave_room_in_frame(&mut self, reason: RemovalReason) {
+    pub(super) fn leave_room_in_frame(&mut self, reason: RemovalReason) -> Result<(), Refusal> {
         if self.slots.len() <= REMOVED_MAX {
-            return;
+            return Ok(());
         }
         let first = self.slots.len() - REMOVED_MAX;
-        for begin in (0..first).step_by(REMOVED_MAX) {
-            self.remove_by_one_frame(begin..first.min(begin + REMOVED_MAX), reason);
-        }
-        self.slots.drain(..first);
+        let left = self.remove_first(first, reason);
+        self.slots.drain(..left);
+        if left < first { Err(Reject::Busy.into()) } else { Ok(()) }
     }
 
     /// Takes the chosen orders out of their books, once the frame that names them is written.

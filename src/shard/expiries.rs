@@ -31,6 +31,11 @@ impl Expiries {
         Self { heap: Vec::with_capacity(resting_max as usize) }
     }
 
+    /// When the next order expires.
+    pub(super) fn next(&self) -> Option<TimeMs> {
+        self.heap.first().map(|(key, _)| TimeMs::from_seconds(key.expires_s.into()))
+    }
+
     /// The order that expires next, if it has expired at `now`.
     pub(super) fn expired(&self, now: TimeMs) -> Option<Slot> {
         let due = |(key, _): &&(Key, Slot)| TimeMs::from_seconds(key.expires_s.into()) <= now;

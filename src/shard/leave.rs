@@ -7,7 +7,9 @@ use super::placements::Placement;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
 use crate::book::orders::Found;
-use crate::domain::{ApiKey, Collateral, MarketNo, OrderId, Outcome, Shares, Side, TimeMs, WalletNo};
+use crate::domain::{
+    ApiKey, Collateral, MarketNo, OrderId, Outcome, ShardNo, Shares, Side, TimeMs, WalletNo,
+};
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
 use crate::journal::{FRAME_BYTES_MAX, Log};
@@ -19,6 +21,10 @@ const DIRTY_PER_SWEEP: usize = 64;
 
 /// Orders that one frame lets expire, and one sweep.
 pub(super) const EXPIRED_PER_FRAME: usize = 256;
+
+/// Frames by which orders expire before one command: some thousand orders, in less than a millisecond. The sweeps of
+/// the next turns go on, and commands are refused as busy until they are through.
+pub(super) const EXPIRED_FRAMES_MAX: usize = 16;
 
 const _: () = assert!(EXPIRED_PER_FRAME <= REMOVED_MAX);
 
@@ -147,8 +153,20 @@ impl Shard {
         self.cells.any_dirty(self.settings.shard)
     }
 
+    /// Whether cells fell that orders of this shard count on, and it can look now.
+    #[must_use]
+    pub fn has_fallen_cells(&self) -> bool {
+        self.cells.any_dirty(self.settings.shard) && self.log.room_for_cancel(self.settings.shards)
+    }
+
+    /// The other shards with orders that count on cells which fell.
+    pub fn others_with_fallen_cells(&self) -> impl Iterator<Item = ShardNo> {
+        let others = (0..self.settings.shards).map(ShardNo).filter(|shard| *shard != self.settings.shard);
+        others.filter(|shard| self.cells.any_dirty(*shard))
+    }
+
     /// Removes everything that has expired, before an order, a replace or an act is judged: it neither trades nor counts
-    /// any more. False if the log has no room for that.
+    /// any more. False if that is too much for one command, or the log has no room for it.
     #[inline]
     pub(super) fn expire(&mut self, now: TimeMs) -> bool {
         self.expiries.expired(now).is_none() || self.expire_all(now)
@@ -156,13 +174,25 @@ impl Shard {
 
     #[cold]
     fn expire_all(&mut self, now: TimeMs) -> bool {
-        while self.expiries.expired(now).is_some() {
-            if !self.log.room_for_cancel(self.settings.shards) {
-                return false;
+        for _ in 0..EXPIRED_FRAMES_MAX {
+            if self.expiries.expired(now).is_none() || !self.log.room_for_cancel(self.settings.shards) {
+                break;
             }
             self.expire_some(now);
         }
-        true
+        self.expiries.expired(now).is_none()
+    }
+
+    /// Does the same before the moment is read at which an order with a deadline is judged, as it may take a while.
+    pub fn let_expire(&mut self, now: TimeMs) {
+        let now = self.clock(now);
+        self.expire(now);
+    }
+
+    /// When the next resting order expires, if one does.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<TimeMs> {
+        self.expiries.next()
     }
 
     /// Removes the first to have expired by one frame, for which the log has room.

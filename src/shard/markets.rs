@@ -23,7 +23,7 @@ impl Shard {
         }
         self.sort_chosen();
         let removed = self.slots.len();
-        self.leave_room_in_frame(RemovalReason::TickChanged);
+        self.leave_room_in_frame(RemovalReason::TickChanged)?;
         let orders = self.books.orders();
         let positions = self.slots.iter().map(|slot| orders[*slot].position).collect();
         let record = TickChanged { time: self.time, market, tick, removed: positions };

@@ -61,7 +61,7 @@ pub enum ReplacePart {
     Coming(u8),
 }
 
-/// Why a replace did not happen. Nothing has changed.
+/// Why a replace did not happen. Nothing of it has changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceRefusal {
     /// The rule.

@@ -277,7 +277,7 @@ impl Page {
             &summary.parts.iter().map(row).collect::<Vec<_>>(),
         );
         self.note(
-            "What follows behind `took` adds up to it. `late`: before it was sent. `client`: the request or its answer may \
+            "What follows `took` adds up to it. `late`: before it was sent. `client`: the request or its answer may \
              have lain there so long while the client sent, read others, or others had its CPU; the rig's. `in line`: \
              its loop was at others meanwhile, known where one loop has all connections. `unseen`: the remainder, of the kernel, the network, the scheduler and other processes, and of reads, of which the server tells no \
              stage, what it took itself.",

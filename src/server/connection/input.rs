@@ -89,6 +89,9 @@ impl Input {
         while self.arrivals.front().is_some_and(|arrival| arrival.end <= self.start) {
             self.arrivals.pop_front();
         }
+        if self.start == self.end && KEPT_BYTES_MAX < self.bytes.len() {
+            self.reset();
+        }
     }
 
     /// Drops all unread bytes but the first `count`.
@@ -105,6 +108,12 @@ impl Input {
         if self.bytes.len() < bytes {
             self.bytes.resize(bytes.next_power_of_two(), 0);
         }
+    }
+
+    /// Makes room for more of a request that will have `bytes`: as much again as has come, for what it says of itself may
+    /// never come.
+    pub(crate) fn hold_more(&mut self, bytes: usize) {
+        self.hold(bytes.min(2 * self.unread().len()));
     }
 
     /// True if unread bytes fill the whole buffer.
@@ -134,6 +143,24 @@ impl Input {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_gets_memory_as_its_bytes_come_and_gives_it_back_when_it_is_used() {
+        let mut input = Input::new();
+        let needed = 1 << 20;
+        let mut came = 0;
+        while came < needed {
+            input.hold_more(needed);
+            assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
+            let count = input.room().len().min(needed - came);
+            assert!(0 < count, "there is always room for more");
+            input.arrived(count, 1);
+            came += count;
+        }
+        assert_eq!(input.unread().len(), needed);
+        input.used(needed);
+        assert_eq!(input.bytes.len(), INPUT_BYTES);
+    }
 
     /// What happens to a buffer.
     #[derive(Clone, Copy, Debug)]

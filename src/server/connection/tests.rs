@@ -96,6 +96,27 @@ fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
 }
 
 #[test]
+fn an_answer_to_a_head_has_no_body_whenever_it_is_written() {
+    const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
+    for written_before in [false, true] {
+        let mut connection = Connection::empty();
+        let number = connection.line.open(Intent::Read);
+        if written_before {
+            answered(&mut connection, number, ANSWER, 0);
+        }
+        connection.line.drop_body(number);
+        if !written_before {
+            answered(&mut connection, number, ANSWER, 0);
+        }
+        let after = connection.line.open(Intent::Read);
+        answered(&mut connection, after, ANSWER, 0);
+        connection.line.release(Position(0), 1, &Tally::default());
+        let head = &ANSWER[..ANSWER.len() - 4];
+        assert_eq!(connection.line.to_send(), [head, ANSWER].concat(), "{written_before}");
+    }
+}
+
+#[test]
 fn behind_a_large_answer_reads_come_one_by_one() {
     let mut connection = Connection::empty();
     let large = vec![b'x'; 4 * UNSENT_BYTES_MAX];

@@ -13,6 +13,7 @@ use crate::server::reading::Reading;
 use crate::server::shared::Phase;
 use crate::server::signals::Ending;
 use crate::server::topology::{SPIN_TURNS, Wait};
+use crate::shard::Shard;
 
 /// Connections whose deadlines are looked at in one turn.
 const SWEEP_SLOTS_PER_TURN: usize = 64;
@@ -130,7 +131,11 @@ impl CoreLoop {
             || !self.shared.roles[no].is_empty()
             || self.shared.phase() != phase
             || awaited.is_some_and(|position| position <= mark)
-            || self.reading.as_ref().is_some_and(Reading::has_work);
+            || self.reading.as_ref().is_some_and(Reading::has_work)
+            || self.trade.as_ref().is_some_and(|trade| {
+                let has_tripped = trade.registrar.is_some() && trade.registry.trips() != self.trips_looked;
+                has_tripped || trade.shard.as_ref().is_some_and(Shard::has_fallen_cells)
+            });
         if !work_came {
             let reading = self.reading.as_ref();
             let nap = if self.desk.imports_wait_for_room() {
@@ -142,6 +147,11 @@ impl CoreLoop {
             };
             let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
             // If the clock is moved, a held request may be due sooner; it is found within a nap.
+            // The reader is still to be rung for the last frames.
+            let owes_bell = self.trade.as_ref().is_some_and(|trade| trade.last_claimed() != self.claimed);
+            let nap_ms = if owes_bell { 1 } else { nap_ms };
+            let expiry = self.trade.as_ref().and_then(|trade| trade.shard.as_ref()?.next_expiry());
+            let nap_ms = expiry.map_or(nap_ms, |at| at.0.saturating_sub(self.now.0).clamp(1, nap_ms));
             let nap_ms = self.held_until.map_or(nap_ms, |until| self.moment.ms_until(until).clamp(1, nap_ms));
             self.watch.wait(nap_ms, &mut self.events);
         }

@@ -14,6 +14,10 @@ use crate::server::shared::Phase;
 use crate::server::socket::{self, Interest, Moved, Ready, Watched};
 use crate::server::work::WorkNo;
 
+/// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all
+/// clients share.
+const READ_BYTES_MIN: usize = 64 << 10;
+
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
@@ -272,9 +276,17 @@ impl CoreLoop {
                 *since_ns = now_ns;
                 connection.line.was_sent(count);
                 connection.count_held(&self.shared.held);
-                let unsent_ms = self.shared.plan.limits.unsent_ms;
-                let over = connection.line.unsent() == 0;
-                connection.send_by_ms = if over { u64::MAX } else { self.elapsed_ms + unsent_ms };
+                connection.sent_bytes += count;
+                if connection.line.unsent() == 0 {
+                    (connection.send_by_ms, connection.sent_bytes) = (u64::MAX, 0);
+                } else if connection.send_by_ms == u64::MAX
+                    || connection.stream.is_some()
+                    || READ_BYTES_MIN <= connection.sent_bytes
+                {
+                    // Streams have a rule of their own.
+                    let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
+                    (connection.send_by_ms, connection.sent_bytes) = (by, 0);
+                }
             }
             Moved::Later => {
                 let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;

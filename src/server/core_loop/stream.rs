@@ -254,10 +254,12 @@ impl CoreLoop {
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        if !connection.may_ask() && connection.read_by_ms <= now_ms {
+        // A client with too much unsent is not read, so it cannot be late with what it says.
+        let is_late = connection.read_by_ms <= now_ms && connection.line.has_room();
+        if !connection.may_ask() && is_late {
             return self.leave(slot, connection);
         }
-        if connection.read_by_ms <= now_ms {
+        if is_late {
             self.close_stream(slot, &mut connection, IDLE.code, IDLE.reason);
         } else if unknown && self.reading().feed().is_silent(slot) {
             self.close_stream(slot, &mut connection, NAMELESS.code, NAMELESS.reason);

@@ -159,18 +159,21 @@ impl CoreLoop {
         if let Some(trade) = &mut self.trade {
             busy |= trade.work(self.now);
             let trips = trade.registry.trips();
-            if trips != self.trips_seen {
+            if trips != self.trips_rung {
                 // A breaker that tripped is in the log only once the registrar has written that it did.
-                self.trips_seen = trips;
+                self.trips_rung = trips;
                 self.mesh.touch(REGISTRAR_LOOP);
             }
             let claimed = trade.last_claimed();
             if claimed != self.claimed {
-                self.claimed = claimed;
+                if let Some(shard) = &trade.shard {
+                    // What was spent here may have been counted on there.
+                    shard.others_with_fallen_cells().for_each(|no| self.mesh.touch(usize::from(no.0)));
+                }
                 // One bell a millisecond is enough for the reader, which a read wakes anyway: waking another core costs
                 // more than everything else about an order but its signature.
                 if self.elapsed_ms != self.rang_reader_ms {
-                    self.rang_reader_ms = self.elapsed_ms;
+                    (self.claimed, self.rang_reader_ms) = (claimed, self.elapsed_ms);
                     self.mesh.touch(self.shared.plan.topology.reader_loop());
                 }
             }

@@ -57,7 +57,7 @@ const MARKETS_MAX: u32 = 1 << 18;
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
 
-/// Ladders of one shard: three of the finest tick.
+/// Ladders of one shard: eight of the finest tick.
 const BOOKS_BYTES_MIN: u64 = 1 << 20;
 
 /// Ladders of one shard: eight million of the finest tick, and far below what a process can address.
