@@ -140,7 +140,7 @@ impl Reader {
         json.close_array();
     }
 
-    /// Writes the book of one outcome of a market, whatever its mode; a closed market's book has no levels.
+    /// Writes the book of one outcome of a market, whatever its mode; a resolved market's book has no levels.
     pub fn write_book_of(&self, json: &mut Writer<'_>, market: MarketNo, outcome: Outcome) {
         self.write_book(json, Token { market, outcome });
     }

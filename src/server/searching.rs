@@ -27,8 +27,9 @@ use crate::domain::{ItemKind, MarketNo};
 use crate::journal::layout::Record;
 use crate::reader::Reader;
 
-/// Searches that wait for their answers. One more is answered 503.
-const SEARCHES_MAX: usize = 256;
+/// Searches that wait for their answers. One more is answered 503. Each holds a letter of its loop until then, and
+/// other reads, which are fast, need most of those.
+const SEARCHES_MAX: usize = 64;
 
 /// How long a search may take, with all that is before it.
 const WAIT_MS: u64 = 2_000;

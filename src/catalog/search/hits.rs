@@ -106,7 +106,10 @@ impl Hits {
         let mut rest = vec![said("slug"), said("description"), said("groupItemTitle")];
         let hit = if let Some(event) = market.event {
             self.unlist(own);
-            HitNo::of(Hit::Event(event))
+            // The event itself may come later.
+            let hit = HitNo::of(Hit::Event(event));
+            self.make_room(hit);
+            hit
         } else {
             rest.extend(labels(&fields));
             let row = Row {
@@ -220,18 +223,22 @@ impl Hits {
         }
     }
 
+    fn make_room(&mut self, hit: HitNo) {
+        let count = (hit.0 / 2) as usize + 1;
+        if hit.is_event() {
+            self.events.resize_with(self.events.len().max(count), || None);
+        } else {
+            self.alone.resize_with(self.alone.len().max(count), || None);
+        }
+    }
+
     /// Makes room for a hit and removes its former row and tags.
     fn unlist(&mut self, hit: HitNo) {
+        self.make_room(hit);
         let number = (hit.0 / 2) as usize;
         let old = if hit.is_event() {
-            if self.events.len() <= number {
-                self.events.resize_with(number + 1, || None);
-            }
             self.events[number].take()
         } else {
-            if self.alone.len() <= number {
-                self.alone.resize_with(number + 1, || None);
-            }
             self.alone[number].take().map(|row| *row)
         };
         for tag in old.iter().flat_map(|row| &row.tags) {

@@ -94,7 +94,8 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
 /// The refusal of more subscriptions than one connection may have.
 pub(super) fn too_many(count: usize) -> Refused {
     let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");
-    refused.about("assets_ids", &count.to_string(), format!("at most {SUBSCRIPTIONS_MAX} on one connection"))
+    let allowed = format!("at most {SUBSCRIPTIONS_MAX} tokens on one connection; a market has two");
+    refused.about("assets_ids", &count.to_string(), allowed)
 }
 
 fn operation(message: &Map<String, Value>) -> Result<Operation, Refused> {
