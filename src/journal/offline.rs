@@ -17,7 +17,7 @@ use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
 use super::logfile::LogFile;
-use super::open::{Claimed, visit_between};
+use super::open::{Claimed, forget_newest, visit_between};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
@@ -103,6 +103,7 @@ pub fn survey<E: From<Fault>>(
         visit_first(frames, &directory, &journal, base, visit)?;
         found
     } else {
+        forget_newest(&directory)?;
         visit_between(&directory, &journal, base, None, visit)?
     };
     let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));

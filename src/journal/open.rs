@@ -255,8 +255,7 @@ fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
     }
 }
 
-/// Has the newest segments read from the disk: the one that the last batch went to, and the spare after it, which is
-/// there or not.
+/// Has the newest segments read from the disk: the one that the last batch went to, and the spare after it, if any.
 pub(super) fn forget_newest(directory: &Path) -> Result<(), Fault> {
     let numbers = segment::numbers(directory)?;
     numbers

@@ -1,10 +1,10 @@
 //! Reading segments, from the first or from a snapshot's position on, trusting nothing.
 //!
 //! Every byte of every file from there on is checked: headers and frames by checksum, batches by position, epoch
-//! and chain, everything else for zero. The walk ends at the first flaw. As a batch is written only when the one
-//! before it is durable, it is a torn tail, unless a later batch says by its durable mark that the flaw lies in
-//! what was durable: then it is damage. A packed segment got its name when all of it was on the disk, so any flaw
-//! in it is damage.
+//! and chain, everything else for zero. The walk ends at the first flaw, which is a torn tail or damage. A batch is
+//! written only when everything before it is durable, so the flaw is damage if a whole batch comes after it, or one
+//! whose durable mark is past it. A packed segment got its name when all of it was on the disk, so any flaw in it
+//! is damage.
 
 use std::ops::ControlFlow;
 use std::path::Path;

@@ -4,14 +4,12 @@
 //! frames, so that a restarted server knows which to recompute. Making a key that lives returns the
 //! same credentials again.
 
+use super::wallets::KEPT_PART;
 use super::{Refusal, Registrar};
 use crate::auth::{Credentials, KeyName};
 use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
 use crate::journal::layout::KeyChanged;
 use crate::registry::{KeyState, Registry};
-
-/// One in so many rows is kept for revocations.
-const KEPT_PART: u32 = 16;
 
 /// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
 const KEYS_OF_OWNER_MAX: usize = 32;

@@ -11,8 +11,8 @@ use crate::journal::layout::{Frozen, WalletAdded, WalletLinked};
 /// Rows that a new owner takes at most.
 const ROWS_OF_OWNER: u32 = 3;
 
-/// One in so many wallets is kept for those that the operator names.
-const KEPT_PART: u32 = 16;
+/// One row in this many is kept: of wallets for those that the operator names, of keys for revocations.
+pub(super) const KEPT_PART: u32 = 16;
 
 impl Registrar {
     /// The principal with this address, added if it is unknown.
