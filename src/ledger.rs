@@ -127,6 +127,12 @@ impl Ledger {
         self.hashes_met
     }
 
+    /// Whether the hash at this position was remembered once, if it is a checkpoint, and is not any more.
+    fn has_forgotten(&self, position: Position) -> bool {
+        let forgot = self.frames / CHECKPOINT_FRAMES != self.checkpoints.len() as u64;
+        forgot && self.checkpoints.front().is_none_or(|(oldest, _)| position < *oldest)
+    }
+
     /// The state hash; see the room's doc.
     #[must_use]
     pub const fn state_hash(&self) -> u128 {

@@ -80,11 +80,9 @@ impl Ledger {
         Ok(())
     }
 
-    /// A hash frame covers frames that lie before it, with others possibly in between; if too many are, nobody
-    /// knows any more what the hash was.
+    /// Compares a recorded hash with the one kept at its position; frames may have come in between.
     fn meet(&mut self, record: &StateHash) -> Applied {
-        let forgotten = self.frames / CHECKPOINT_FRAMES != self.checkpoints.len() as u64;
-        if forgotten && self.checkpoints.front().is_none_or(|(oldest, _)| record.through < *oldest) {
+        if self.has_forgotten(record.through) {
             return Ok(());
         }
         let then = self.checkpoints.iter().rev().find(|(end, _)| *end == record.through);
