@@ -31,6 +31,10 @@ pub(crate) struct Shelf {
 }
 
 impl Shelf {
+    fn first_row(&self, number: u64) -> Result<FirstRow, Fault> {
+        segment::first_row(&self.directory, &self.journal, number)
+    }
+
     /// Makes segment `number`. If it exists, syncs its name, as the process that gave it may have died
     /// before it was on the disk.
     fn prepare(&self, number: u64) -> Result<(), Fault> {
@@ -75,7 +79,7 @@ impl Batches {
     pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
         let (mut number, mut row) = (scan.segment.max(1), scan.row);
         shelf.prepare(number)?;
-        if segment::first_row(&shelf.directory, &shelf.journal, number)?.form == Form::Packed {
+        if shelf.first_row(number)?.form == Form::Packed {
             // A packed segment has no room, and may be smaller than a batch.
             (number, row) = (number + 1, 1);
             shelf.prepare(number)?;
@@ -111,9 +115,8 @@ impl Batches {
             };
             let file = std::fs::OpenOptions::new().write(true).open(&path);
             let file = file.map_err(Fault::io("open", &path))?;
-            let FirstRow { bytes, .. } =
-                segment::first_row(&self.shelf.directory, &self.shelf.journal, number)?;
-            segment::fill_zero(&file, &path, start..bytes, &self.shelf.disk)?;
+            let end = self.shelf.first_row(number)?.bytes;
+            segment::fill_zero(&file, &path, start..end, &self.shelf.disk)?;
             self.shelf.disk.sync(&file, &path)?;
         }
         self.shelf.disk.sync(&self.file, &segment::path(&self.shelf.directory, self.number))
@@ -272,7 +275,7 @@ impl Drop for Batches {
 }
 
 fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<(File, Direct, u64), Fault> {
-    let FirstRow { bytes, .. } = segment::first_row(&shelf.directory, &shelf.journal, number)?;
+    let FirstRow { bytes, .. } = shelf.first_row(number)?;
     let (file, direct) = Disk::open_synchronous(&segment::path(&shelf.directory, number), direct)?;
     Ok((file, direct, bytes))
 }

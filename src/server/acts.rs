@@ -32,9 +32,14 @@ pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
 pub(crate) fn send_again(core: &mut CoreLoop) {
     for _ in 0..core.unsent.len() {
         let (to, job) = core.unsent.pop_front().expect("they were just counted");
-        if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
-            core.unsent.push_back((to, job));
-        }
+        send_or_keep(core, to, job);
+    }
+}
+
+/// Sends what must not be refused for want of room: it waits for the next turn.
+fn send_or_keep(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
+    if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
+        core.unsent.push_back((to, job));
     }
 }
 
@@ -63,9 +68,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
                 let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
                 job.errand = Some(confirm);
                 // It is done: only its answer waits.
-                if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
-                    core.unsent.push_back((to, job));
-                }
+                send_or_keep(core, to, job);
                 return;
             }
             answer(core, *job, status, &body);

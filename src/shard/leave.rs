@@ -22,8 +22,8 @@ const DIRTY_PER_SWEEP: usize = 64;
 /// Orders that one frame lets expire, and one sweep.
 pub(super) const EXPIRED_PER_FRAME: usize = 256;
 
-/// Frames by which orders expire before one command: some thousand orders, in less than a millisecond. The sweeps of
-/// the next turns go on, and commands are refused as busy until they are through.
+/// Frames by which orders expire before one command: 4,096 orders, as a command must end. The sweeps of the next
+/// turns go on, and commands are refused as busy until they are through.
 pub(super) const EXPIRED_FRAMES_MAX: usize = 16;
 
 const _: () = assert!(EXPIRED_PER_FRAME <= REMOVED_MAX);

@@ -87,13 +87,18 @@ fn look_with_damage(bench: &Bench, path: &Path, byte: u64, bit: u8) -> Result<Op
     found.map(|found| found.cut.map(|cut| cut.place))
 }
 
-#[test]
-fn whatever_is_damaged_before_a_whole_batch_is_refused_though_no_mark_says_that_it_was_durable() {
+fn a_sealed_segment_and_a_batch_after_it() -> Bench {
     let mut bench = Bench::new(4 * ROW_BYTES);
     bench.batch(&[payload(1), payload(2)]);
     bench.batch(&[payload(3)]);
     // Two rows do not fit after those: the first segment is sealed with a row of zeros.
     bench.batch(&[vec![4; 4_500]]);
+    bench
+}
+
+#[test]
+fn whatever_is_damaged_before_a_whole_batch_is_refused_though_no_mark_says_that_it_was_durable() {
+    let bench = a_sealed_segment_and_a_batch_after_it();
     let clean = bench.home.scan().unwrap();
     assert_eq!((clean.cut, clean.segment, clean.row), (None, 2, 3));
     assert!(clean.durable < clean.end);
@@ -106,11 +111,7 @@ fn whatever_is_damaged_before_a_whole_batch_is_refused_though_no_mark_says_that_
 
 #[test]
 fn every_single_damaged_byte_is_reported_and_refused_below_the_durable_mark() {
-    let mut bench = Bench::new(4 * ROW_BYTES);
-    bench.batch(&[payload(1), payload(2)]);
-    bench.batch(&[payload(3)]);
-    // Two rows do not fit after those: the first segment is sealed with a row of zeros.
-    bench.batch(&[vec![4; 4_500]]);
+    let mut bench = a_sealed_segment_and_a_batch_after_it();
     bench.batch(&[]);
     let clean = bench.home.scan().unwrap();
     assert_eq!((clean.cut, clean.segment, clean.row), (None, 2, 4));

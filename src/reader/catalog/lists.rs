@@ -42,14 +42,8 @@ impl Reader {
         ];
         filter.series = lists.into_iter().flatten().collect();
         params.flags_without_effect(&["include_chat", "include_template"])?;
-        json.open_array();
-        for event in catalog.list_events(&filter, &page, asked.now()) {
-            self.write_event(json, event, EventForm::Listed, asked.now());
-            if json.bytes() > ANSWER_BYTES_MAX {
-                break;
-            }
-        }
-        json.close_array();
+        let rows = catalog.list_events(&filter, &page, asked.now());
+        write_rows(json, rows, |json, event| self.write_event(json, event, EventForm::Listed, asked.now()));
         Ok(())
     }
 
@@ -68,14 +62,8 @@ impl Reader {
             }),
         );
         filter.only = self.markets_named(params)?;
-        json.open_array();
-        for market in catalog.list_markets(&filter, &page, asked.now()) {
-            self.write_catalog_market(json, market, form, asked.now());
-            if json.bytes() > ANSWER_BYTES_MAX {
-                break;
-            }
-        }
-        json.close_array();
+        let rows = catalog.list_markets(&filter, &page, asked.now());
+        write_rows(json, rows, |json, market| self.write_catalog_market(json, market, form, asked.now()));
         Ok(())
     }
 
@@ -117,14 +105,8 @@ impl Reader {
                 && is(&recurrence, |shown| &shown.recurrence)
                 && of_creator.as_ref().is_none_or(|of| item.events().any(|event| of.contains(&event)))
         };
-        json.open_array();
-        for item in catalog.list_items(kind, &page, passes) {
-            self.write_item(json, kind, item, asked.now());
-            if json.bytes() > ANSWER_BYTES_MAX {
-                break;
-            }
-        }
-        json.close_array();
+        let rows = catalog.list_items(kind, &page, passes);
+        write_rows(json, rows, |json, item| self.write_item(json, kind, item, asked.now()));
         Ok(())
     }
 
@@ -187,6 +169,18 @@ impl Reader {
         only = both(only, tokens.map(|all| all.iter().filter_map(by_token).collect()));
         Ok(both(only, questions))
     }
+}
+
+/// Writes a page's rows, until the answer is larger than any may be; the caller refuses it then.
+fn write_rows(json: &mut Writer<'_>, rows: Vec<u32>, mut write: impl FnMut(&mut Writer<'_>, u32)) {
+    json.open_array();
+    for row in rows {
+        write(json, row);
+        if ANSWER_BYTES_MAX < json.bytes() {
+            break;
+        }
+    }
+    json.close_array();
 }
 
 /// Texts that have to be 32 bytes in hex.

@@ -7,6 +7,7 @@ use super::CoreLoop;
 use crate::domain::Position;
 use crate::server::acts;
 use crate::server::disk::Shortage;
+use crate::server::ingress::Trade;
 use crate::server::marks::Marks;
 use crate::server::plan::Durability;
 use crate::server::reading::Reading;
@@ -127,36 +128,50 @@ impl CoreLoop {
         self.shared.await_position(no, awaited);
         self.shared.wakers[no].before_sleep();
         let mark = self.marks.as_mut().map_or(Position(0), Marks::advance);
-        let work_came = self.mesh.anything_came()
-            || !self.shared.roles[no].is_empty()
-            || self.shared.phase() != phase
-            || awaited.is_some_and(|position| position <= mark)
-            || self.reading.as_ref().is_some_and(Reading::has_work)
-            || self.trade.as_ref().is_some_and(|trade| {
-                let has_tripped = trade.registrar.is_some() && trade.registry.trips() != self.trips_looked;
-                has_tripped || trade.shard.as_ref().is_some_and(Shard::has_fallen_cells)
-            });
-        if !work_came {
-            let reading = self.reading.as_ref();
-            let nap = if self.desk.imports_wait_for_room() {
-                ROOM_NAP
-            } else if reading.is_some_and(Reading::waits) {
-                READ_NAP
-            } else {
-                self.shared.plan.nap()
-            };
-            let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
-            // If the clock is moved, a held request may be due sooner; it is found within a nap.
-            // The reader is still to be rung for the last frames.
-            let owes_bell = self.trade.as_ref().is_some_and(|trade| trade.last_claimed() != self.claimed);
-            let nap_ms = if owes_bell { 1 } else { nap_ms };
-            let expiry = self.trade.as_ref().and_then(|trade| trade.shard.as_ref()?.next_expiry());
-            let nap_ms = expiry.map_or(nap_ms, |at| at.0.saturating_sub(self.now.0).clamp(1, nap_ms));
-            let nap_ms = self.held_until.map_or(nap_ms, |until| self.moment.ms_until(until).clamp(1, nap_ms));
-            self.watch.wait(nap_ms, &mut self.events);
+        let is_marked = awaited.is_some_and(|position| position <= mark);
+        if !self.work_came(phase) && !is_marked {
+            self.watch.wait(self.nap_ms(), &mut self.events);
         }
         self.shared.wakers[no].after_sleep(false);
         true
+    }
+
+    /// Whether something came, or the phase changed, after this turn looked and before the loop could be rung.
+    fn work_came(&mut self, phase: Phase) -> bool {
+        let looked = self.trips_looked;
+        let has_tripped = |trade: &Trade| trade.registrar.is_some() && trade.registry.trips() != looked;
+        self.mesh.anything_came()
+            || !self.shared.roles[self.mesh.no()].is_empty()
+            || self.shared.phase() != phase
+            || self.reading.as_ref().is_some_and(Reading::has_work)
+            || self.trade.as_ref().is_some_and(has_tripped)
+            || self.shard().is_some_and(Shard::has_fallen_cells)
+    }
+
+    /// How long the loop sleeps at most if nobody rings.
+    fn nap_ms(&self) -> u64 {
+        let nap = if self.desk.imports_wait_for_room() {
+            ROOM_NAP
+        } else if self.reading.as_ref().is_some_and(Reading::waits) {
+            READ_NAP
+        } else {
+            self.shared.plan.nap()
+        };
+        let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
+        // The reader is still to be rung for the last frames.
+        let owes_bell = self.trade.as_ref().is_some_and(|trade| trade.last_claimed() != self.claimed);
+        let expiry = self.shard().and_then(Shard::next_expiry);
+        // If the clock is moved, an order or a held request may be due sooner; it is found within a nap.
+        let due = [
+            owes_bell.then_some(1),
+            expiry.map(|at| at.0.saturating_sub(self.now.0)),
+            self.held_until.map(|until| self.moment.ms_until(until)),
+        ];
+        due.into_iter().flatten().fold(nap_ms, |nap_ms, due_ms| nap_ms.min(due_ms.max(1)))
+    }
+
+    fn shard(&self) -> Option<&Shard> {
+        self.trade.as_ref()?.shard.as_ref()
     }
 
     /// The lowest position that gives this loop work when it is acknowledged.

@@ -45,10 +45,10 @@ const IDLE_MS: u64 = 75_000;
 /// A client that reads nothing for so long is gone, or its answers are old.
 const UNSENT_MS: u64 = 10_000;
 
-/// The reader follows within microseconds; one that is later has a burst to apply, and a client asks again.
+/// A reader that is later than this has a burst to apply, and its client asks again.
 const READ_WAIT_MS: u64 = 250;
 
-/// Supervisors kill after ten seconds, and the log is to be synced before that.
+/// Docker kills ten seconds after it asked for the end, and the log is to be synced before that.
 const STOP_MS: u64 = 5_000;
 
 /// Markets that a registry has room for: a large venue has had 164,000 in all. A market's row is small.
