@@ -280,6 +280,27 @@ fn a_cancel_is_done_before_the_rest_of_a_batch(mut ground: Ground) {
 }
 
 #[test]
+fn what_a_revoked_key_left_of_a_batch_is_not_placed() {
+    for ingress in [0, 1] {
+        a_revoked_key_places_no_more(Ground::new(ingress));
+    }
+}
+
+fn a_revoked_key_places_no_more(mut ground: Ground) {
+    let bodies = [1_000; BATCH].map(|price| ground.taker.sign(&bid(ground.tokens[1], price)).body);
+    let batch = ground.taker.request("POST", "/orders", &format!("[{}]", bodies.join(",")));
+    let [revoker, batcher] = &mut ground.clients;
+    batcher.write_all(&batch).unwrap();
+    ground.rig.turn();
+    let revoked = ask(&mut ground.rig, revoker, &ground.taker.request("DELETE", "/auth/api-key", ""));
+    assert!(revoked.starts_with("HTTP/1.1 200"), "{revoked}");
+    let (_, text) = turn_until(&mut ground.rig, batcher);
+    let placed = text.matches("\"live\"").count();
+    assert!((1..BATCH).contains(&placed), "{text}");
+    assert_eq!(text.matches("Unauthorized").count(), BATCH - placed, "{text}");
+}
+
+#[test]
 fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at() {
     let mut ground = Ground::new(0);
     // An epoll set reports sockets in the order in which bytes arrived on them.

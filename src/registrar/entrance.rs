@@ -73,6 +73,11 @@ impl Entrance {
             .ok_or(Reject::Unauthorized)
     }
 
+    /// Whether this key lives. One that is at hand costs no HMAC.
+    pub fn lives(&mut self, registry: &Registry, api_key: &ApiKey, owner: &Address) -> bool {
+        self.find_or_recompute(registry, api_key, owner).is_some()
+    }
+
     /// Whose credentials these are, which came without a signature or an address in a stream's first
     /// message. Secret and passphrase are compared in constant time. The first call computes
     /// the names of all living keys, an HMAC each; later calls only those of owners added since.

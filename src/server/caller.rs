@@ -87,6 +87,11 @@ impl Callers {
         Some(crate::reader::Caller { principal: caller.principal, key: caller.api_key, dialect })
     }
 
+    /// Whether the key that a request was signed with still lives.
+    pub(crate) fn lives(&mut self, caller: &Caller) -> bool {
+        self.entrance.lives(&self.registry, &caller.api_key, &caller.address)
+    }
+
     /// Notes that a key was made or revoked, as the log says.
     pub(crate) fn note_key(&mut self, key: &KeyChanged) {
         let state = KeyState { generation: key.generation, active: key.active };

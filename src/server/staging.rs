@@ -145,8 +145,13 @@ impl Trade {
             }
             Err(reject) => return Err(plain(reject)),
         };
+        // Turns may have passed since the request was taken, and in them its owner may have been frozen or its key
+        // revoked.
         if self.registry.wallet(caller.principal).frozen() {
             return Err(words::frozen(&caller.address));
+        }
+        if !self.callers.lives(caller) {
+            return Err(plain(Reject::Unauthorized));
         }
         let (wallet, links) = match wallet {
             Ok(wallet) => (wallet, None),
