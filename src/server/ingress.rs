@@ -40,7 +40,7 @@ use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
 use crate::http::respond::Extras;
-use crate::http::{Endpoint, Route};
+use crate::http::{Endpoint, Head, Route};
 use crate::json::read::{CANCELS_MAX, ORDERS_MAX};
 use crate::json::{BodyReader, ReadError};
 use crate::limits::Moment;
@@ -276,69 +276,16 @@ impl Trade {
         self.promise = promise(&request.head, &caller)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
-        let begin = |works: &mut Works, form| works.begin(asker, caller.dialect, form);
-        let work = match route.endpoint {
-            Endpoint::PlaceOrder => {
-                let mut order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
-                order.deadline_ms = self.deadline_ms(&request.head, toll)?;
-                self.orders.clear();
-                self.orders.push(Ok(order));
-                let work = begin(&mut self.works, Form::Order);
-                self.stage(work, caller);
-                work
+        match route.endpoint {
+            Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Replace => {
+                self.take_orders(asker, toll, route.endpoint, &request.head, &caller)
             }
-            Endpoint::PlaceOrders => {
-                self.orders.clear();
-                let read = self.bodies.orders(&mut self.body, &mut self.orders);
-                read.map_err(|error| of_read(&error))?;
-                let paid = self.callers.charge_orders(toll, route.endpoint, &caller, self.orders.len());
-                paid.map_err(Refused::plain)?;
-                let deadline_ms = self.deadline_ms(&request.head, toll)?;
-                self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
-                let work = begin(&mut self.works, Form::Orders);
-                self.stage(work, caller);
-                work
-            }
-            Endpoint::Replace => {
-                let work = self.take_replace(asker, &request.head, &caller, toll)?;
-                self.staged = Some(Staged::first(work, caller));
-                work
-            }
-            Endpoint::CancelOrder => {
-                let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
-                self.lap(Stage::Parse);
-                self.ids.clear();
-                self.ids.push(id);
-                let work = begin(&mut self.works, Form::Cancel);
-                self.cancel_list(work, &caller, now, mesh);
-                work
-            }
-            Endpoint::CancelOrders => {
-                self.ids.clear();
-                let read = self.bodies.cancels(&mut self.body, &mut self.ids);
-                read.map_err(|error| of_read(&error))?;
-                self.lap(Stage::Parse);
-                let work = begin(&mut self.works, Form::Cancel);
-                self.cancel_list(work, &caller, now, mesh);
-                work
-            }
-            Endpoint::CancelAll => {
-                let work = begin(&mut self.works, Form::Cancel);
-                self.cancel_wide(work, &caller, OrderScope::ALL, now, mesh);
-                work
-            }
-            Endpoint::CancelMarketOrders => {
-                let scope = self.bodies.cancel_scope(&mut self.body).map_err(|error| of_read(&error))?;
-                let missing = scope.market.is_none() && scope.token.is_none();
-                if missing && caller.dialect != Dialect::Poly {
-                    return Err(Refused::plain(Reject::CancelScopeMissing));
-                }
-                let work = begin(&mut self.works, Form::Cancel);
-                self.cancel_scope(work, &caller, &scope, now, mesh);
-                work
-            }
+            Endpoint::CancelOrder
+            | Endpoint::CancelOrders
+            | Endpoint::CancelAll
+            | Endpoint::CancelMarketOrders => self.take_cancel(asker, route.endpoint, &caller, now, mesh),
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
-                return self.position_act(asker, route.endpoint, &caller, now, mesh);
+                self.position_act(asker, route.endpoint, &caller, now, mesh)
             }
             Endpoint::Heartbeat
             | Endpoint::HeartbeatPlain
@@ -348,10 +295,84 @@ impl Trade {
             | Endpoint::BreakerClear
             | Endpoint::BreakerReset => {
                 let taken = self.take_guard_act(asker, route.endpoint, &caller, mesh);
-                taken.map_err(|error| of_read(&error))?
+                taken.map_err(|error| of_read(&error))
             }
             other => unreachable!("{other:?} is not a trading endpoint"),
+        }
+    }
+
+    /// Reads the orders of a body, which are judged in turns from then on.
+    fn take_orders(
+        &mut self,
+        asker: Asker,
+        toll: &mut Toll,
+        endpoint: Endpoint,
+        head: &Head<'_>,
+        caller: &Caller,
+    ) -> Result<u32, Refused> {
+        if endpoint == Endpoint::Replace {
+            let work = self.take_replace(asker, head, caller, toll)?;
+            self.staged = Some(Staged::first(work, *caller));
+            return Ok(work);
+        }
+        let form = if endpoint == Endpoint::PlaceOrder {
+            let order = self.bodies.order(&mut self.body).map_err(|error| of_read(&error))?;
+            self.orders.clear();
+            self.orders.push(Ok(order));
+            Form::Order
+        } else {
+            let read = self.bodies.orders(&mut self.body, &mut self.orders);
+            read.map_err(|error| of_read(&error))?;
+            let paid = self.callers.charge_orders(toll, endpoint, caller, self.orders.len());
+            paid.map_err(Refused::plain)?;
+            Form::Orders
         };
+        let deadline_ms = self.deadline_ms(head, toll)?;
+        self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
+        let work = self.works.begin(asker, caller.dialect, form);
+        self.stage(work, *caller);
+        Ok(work)
+    }
+
+    /// Reads what a body cancels, and begins to cancel it.
+    fn take_cancel(
+        &mut self,
+        asker: Asker,
+        endpoint: Endpoint,
+        caller: &Caller,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> Result<u32, Refused> {
+        let begin = |works: &mut Works| works.begin(asker, caller.dialect, Form::Cancel);
+        match endpoint {
+            Endpoint::CancelAll => {
+                let work = begin(&mut self.works);
+                self.cancel_wide(work, caller, OrderScope::ALL, now, mesh);
+                return Ok(work);
+            }
+            Endpoint::CancelMarketOrders => {
+                let scope = self.bodies.cancel_scope(&mut self.body).map_err(|error| of_read(&error))?;
+                let missing = scope.market.is_none() && scope.token.is_none();
+                if missing && caller.dialect != Dialect::Poly {
+                    return Err(Refused::plain(Reject::CancelScopeMissing));
+                }
+                let work = begin(&mut self.works);
+                self.cancel_scope(work, caller, &scope, now, mesh);
+                return Ok(work);
+            }
+            Endpoint::CancelOrder => {
+                let id = self.bodies.cancel(&mut self.body).map_err(|error| of_read(&error))?;
+                self.ids.clear();
+                self.ids.push(id);
+            }
+            _ => {
+                let read = self.bodies.cancels(&mut self.body, &mut self.ids);
+                read.map_err(|error| of_read(&error))?;
+            }
+        }
+        self.lap(Stage::Parse);
+        let work = begin(&mut self.works);
+        self.cancel_list(work, caller, now, mesh);
         Ok(work)
     }
 
