@@ -152,6 +152,12 @@ fn a_request_that_nobody_signed_for_is_timed_too() {
     let mut site = Site::start(1, &[]);
     let answer = site.connection.request("POST", "/order", "", b"{}").unwrap();
     assert_eq!((answer.status, timing(&answer)["sign"] > 0.0), (401, false));
+    // The wrong body under a signature is found by the HMAC, which is of `auth`.
+    let mut forged = site.trader.request("POST", "/order", "{}");
+    *forged.last_mut().unwrap() = b' ';
+    site.connection.send(&forged).unwrap();
+    let answer = site.connection.answer().unwrap();
+    assert_eq!((answer.status, timing(&answer)["auth"] > 0.0), (401, true));
 }
 
 #[test]

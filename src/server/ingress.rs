@@ -200,15 +200,18 @@ impl Trade {
         let asker = Asker { client, number: line.next_number(), keep_alive: request.head.keep_alive };
         self.laps = line.laps;
         self.lap(Stage::Parse);
-        let taken = self.take(asker, &mut line.toll, route, request, now, mesh);
+        let caller = self.admit(&mut line.toll, route, request, now);
+        self.lap(Stage::Auth);
+        let taken =
+            caller.and_then(|caller| self.take(asker, &caller, &mut line.toll, route, request, now, mesh));
         if taken.is_err() && line.toll.held().is_some() {
             return Began::Held;
         }
         let number = line.open(Intent::Write);
+        if signs || taken.is_err() {
+            self.lap(Stage::Parse);
+        }
         if let Ok(work) = taken {
-            if signs {
-                self.lap(Stage::Parse);
-            }
             let begun = self.works.work(work);
             begun.rate_limit = line.toll.head();
             begun.laps = self.laps;
@@ -256,36 +259,48 @@ impl Trade {
         }
     }
 
-    fn take(
+    /// Who asks, if limits and the exchange's mode let it.
+    fn admit(
         &mut self,
-        asker: Asker,
         toll: &mut Toll,
         route: &Route<'_>,
         request: &Request<'_>,
         now: TimeMs,
-        mesh: &mut Mesh,
-    ) -> Result<u32, Refused> {
+    ) -> Result<Caller, Refused> {
         self.callers.charge(toll, route.endpoint).map_err(Refused::plain)?;
         if !self.works.has_room() {
             return Err(Refused::plain(Reject::Busy));
         }
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
         let caller = self.callers.check(&request.head, route, request.body, now, Window::Write, toll);
-        let caller = caller.map_err(Refused::plain)?;
-        self.lap(Stage::Auth);
-        self.promise = promise(&request.head, &caller)?;
+        caller.map_err(Refused::plain)
+    }
+
+    /// Reads the body and begins what it asks for.
+    #[allow(clippy::too_many_arguments, reason = "a request and what it is taken with")]
+    fn take(
+        &mut self,
+        asker: Asker,
+        caller: &Caller,
+        toll: &mut Toll,
+        route: &Route<'_>,
+        request: &Request<'_>,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> Result<u32, Refused> {
+        self.promise = promise(&request.head, caller)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         match route.endpoint {
             Endpoint::PlaceOrder | Endpoint::PlaceOrders | Endpoint::Replace => {
-                self.take_orders(asker, toll, route.endpoint, &request.head, &caller)
+                self.take_orders(asker, toll, route.endpoint, &request.head, caller)
             }
             Endpoint::CancelOrder
             | Endpoint::CancelOrders
             | Endpoint::CancelAll
-            | Endpoint::CancelMarketOrders => self.take_cancel(asker, route.endpoint, &caller, now, mesh),
+            | Endpoint::CancelMarketOrders => self.take_cancel(asker, route.endpoint, caller, now, mesh),
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
-                self.position_act(asker, route.endpoint, &caller, now, mesh)
+                self.position_act(asker, route.endpoint, caller, now, mesh)
             }
             Endpoint::Heartbeat
             | Endpoint::HeartbeatPlain
@@ -294,7 +309,7 @@ impl Trade {
             | Endpoint::BreakerSet
             | Endpoint::BreakerClear
             | Endpoint::BreakerReset => {
-                let taken = self.take_guard_act(asker, route.endpoint, &caller, mesh);
+                let taken = self.take_guard_act(asker, route.endpoint, caller, mesh);
                 taken.map_err(|error| of_read(&error))
             }
             other => unreachable!("{other:?} is not a trading endpoint"),
