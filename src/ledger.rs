@@ -23,6 +23,7 @@ mod keep;
 mod over;
 mod replace;
 mod rows;
+mod tombstones;
 
 pub use conserve::{Imbalance, Totals};
 pub use over::archived_again;
@@ -35,6 +36,7 @@ use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Share
 use crate::journal::layout::Tombstone;
 use crate::journal::{Archive, FRAME_ALIGN};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use tombstones::Tombstones;
 
 /// The ledger remembers its hash after every this many frames; `journal.hash_every_frames` is a multiple.
 pub const CHECKPOINT_FRAMES: u64 = 64;
@@ -79,7 +81,7 @@ pub struct Ledger {
     shed_from: Option<Position>,
     acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
-    tombstones: HashMap<(OrderId, WalletNo), Tombstone>,
+    tombstones: Tombstones,
     /// Live orders that took over another's place in the queue, with the position from which it dates.
     places: BTreeMap<Position, Position>,
     switches: BTreeSet<(WalletNo, ApiKey)>,
@@ -251,7 +253,7 @@ impl Ledger {
     /// Cancels that wait for their orders. Some may have expired since the last of them was left: they expire
     /// by the machine's clock, which the ledger does not know.
     pub fn tombstones(&self) -> impl Iterator<Item = &Tombstone> {
-        self.tombstones.values()
+        self.tombstones.rows.values()
     }
 
     /// The mode of the whole exchange.

@@ -11,7 +11,7 @@ use crate::domain::{
 use crate::journal::layout::{
     ActKind, EventText, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
     MoneyDirection, OrderPlaced, OrdersRemoved, PlacedResult, PositionAct, Record, RemovalReason, Resolved,
-    StateHash, TickChanged, Tombstone, WalletAdded, WalletLinked,
+    StateHash, TickChanged, WalletAdded, WalletLinked,
 };
 
 pub(super) type Applied = Result<(), Contradiction>;
@@ -51,8 +51,7 @@ impl Ledger {
             Record::OrderPlaced(record) => self.place(start, record),
             Record::OrdersRemoved(record) => self.remove_all(record),
             Record::Tombstone(record) => {
-                self.tombstones.retain(|_, old| !Tombstone::is_over(old.until, record.left()));
-                self.tombstones.insert((record.id, record.principal), record.clone());
+                self.tombstones.leave(record);
                 Ok(())
             }
             Record::PositionAct(record) => self.act_on_position(start, record),
@@ -259,7 +258,7 @@ impl Ledger {
             rests != record.open.is_zero(),
             "an order rests with nothing open, or has open shares and does not rest",
         )?;
-        self.tombstones.remove(&(record.id, record.principal));
+        self.tombstones.remove(&record.id, record.principal);
         let row = OrderRow {
             position,
             id: record.id,

@@ -90,10 +90,10 @@ const PARTS: &[Part<Ledger>] = &[
     },
     Part {
         name: *b"tombs   ",
-        put: |ledger, out| put_sorted(&ledger.tombstones, out),
+        put: |ledger, out| put_sorted(&ledger.tombstones.rows, out),
         take: |ledger, input| {
-            let (key, row): ((OrderId, WalletNo), Tombstone) = Wire::take(input)?;
-            ledger.tombstones.insert(key, row);
+            let (_, row): ((OrderId, WalletNo), Tombstone) = Wire::take(input)?;
+            ledger.tombstones.put(row);
             Ok(())
         },
     },
@@ -196,7 +196,7 @@ impl Sums {
                 orders: ledger.orders.len() as u64,
                 acts: ledger.acts.len() as u64,
                 money: ledger.money.len() as u64,
-                tombstones: ledger.tombstones.len() as u64,
+                tombstones: ledger.tombstones.rows.len() as u64,
                 places: ledger.places.len() as u64,
                 switches: ledger.switches.len() as u64,
                 breakers: ledger.breakers.len() as u64,
