@@ -13,6 +13,7 @@ use tempfile::TempDir;
 
 const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const DEPOSIT: &str = "0x365f0ca36ae1f641e02fe3b7743673da42a13a70";
+const SECOND: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
 fn folder() -> TempDir {
     TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -244,6 +245,44 @@ fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
     let after = journal("replay", &plan.data_dir());
     for name in ["state hash", "live orders", "orders", "credited", "markets", "events"] {
         assert_eq!(line(&before, name), line(&after, name));
+    }
+}
+
+#[test]
+fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
+    let folder = folder();
+    let exchange = plan_in(folder.path()).set("cpu.shards=2").start();
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    let mut place = |question: &str| {
+        let made = operator(&exchange, &["market", "create", question]);
+        let token = token(made["tokens"][0].as_str().unwrap());
+        let wish =
+            Wish { token, side: Side::Buy, price: 4_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
+        let order = trader.sign(&wish);
+        let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+        (answer.json(), order.id_text, trader.ask(&mut connection, "GET", "/data/orders", "").unwrap().json())
+    };
+    let (_, first, _) = place("Does it rain?");
+    let (_, second, open) = place("Does it snow?");
+    assert_eq!(open["data"].as_array().map(Vec::len), Some(2), "{open}");
+
+    let frozen = operator(&exchange, &["account", "freeze", SECOND]);
+    assert_eq!((&frozen["frozen"], &frozen["ordersRemoved"]), (&Value::Bool(true), &Value::from(2)));
+    let (refused, _, open) = place("Does it hail?");
+    assert_eq!(
+        (&refused["code"], &open["data"]),
+        (&Value::from("address_banned"), &Value::from(Vec::<u8>::new()))
+    );
+    assert_eq!(operator(&exchange, &["account", "freeze", SECOND])["ordersRemoved"], 0);
+
+    operator(&exchange, &["account", "freeze", "--undo", SECOND]);
+    let (placed, _, open) = place("Does it thaw?");
+    assert_eq!((&placed["status"], open["data"].as_array().map(Vec::len)), (&Value::from("live"), Some(1)));
+    for id in [first, second] {
+        let order = trader.ask(&mut connection, "GET", &format!("/data/order/{id}"), "").unwrap().json();
+        assert_eq!(order["status"], "CANCELED", "{order}");
+        assert_eq!(order["reason"], "operator", "{order}");
     }
 }
 

@@ -83,7 +83,8 @@ impl Registrar {
         }
     }
 
-    /// Stops the principal that this address belongs to from trading, splitting and redeeming.
+    /// Stops the principal that this address belongs to from trading, splitting and redeeming. Its open orders are
+    /// the shards' to remove.
     pub fn freeze(&mut self, now: TimeMs, address: &Address) -> Result<WalletNo, Refusal> {
         let principal = self.principal_to_change(address)?;
         if !self.registry().wallet(principal).frozen() {

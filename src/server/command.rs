@@ -331,7 +331,7 @@ pub enum AccountCommand {
     },
     /// Show a wallet; `fees` is the one that fees are collected in
     Show(WalletName),
-    /// Stop a wallet's principal from trading, or let it trade again
+    /// Stop a wallet's principal from trading and remove its open orders, or let it trade again
     Freeze {
         /// The wallet.
         #[command(flatten)]

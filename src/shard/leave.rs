@@ -63,18 +63,20 @@ impl Shard {
         Ok(())
     }
 
-    /// Removes the orders that came with one key of `principal`, for a reason of the exchange's own.
+    /// Removes the orders of `principal`, or only those that came with `key`, for a reason of the exchange's own.
     /// False if some stayed because the log had no room.
-    pub fn remove_of_key(
+    pub fn remove_of(
         &mut self,
         now: TimeMs,
         principal: WalletNo,
-        key: &ApiKey,
+        key: Option<&ApiKey>,
         reason: RemovalReason,
     ) -> bool {
         self.clock(now);
         self.choose_all(principal, OrderScope::ALL);
-        self.slots.retain(|slot| self.placements[*slot].owner == *key);
+        if let Some(key) = key {
+            self.slots.retain(|slot| self.placements[*slot].owner == *key);
+        }
         self.sort_chosen();
         self.remove_chosen(reason)
     }

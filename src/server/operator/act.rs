@@ -7,9 +7,9 @@
 use super::desk::{self, Place};
 use super::request::{self, Asked, MarketName, Movement, Refusal};
 use super::{books, intake, made_up_reference, market_acts};
-use crate::domain::{Mode, Position, Reject};
+use crate::domain::{Address, Mode, Position, Reject, WalletNo};
 use crate::http::respond::Extras;
-use crate::journal::layout::MoneyDirection;
+use crate::journal::layout::{MoneyDirection, RemovalReason};
 use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
 use crate::server::acts;
@@ -100,25 +100,49 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
                 });
             (REGISTRAR_LOOP, Binding::EveryShard, errand)
         }
-        Asked::Freeze { wallet, frozen } => {
-            let errand: Errand = Box::new(move |trade, now| {
-                let registrar = registrar_of(trade);
-                let done =
-                    if frozen { registrar.freeze(now, &wallet) } else { registrar.unfreeze(now, &wallet) };
-                match done {
-                    Ok(_) => said(|json| {
-                        json.key("wallet").address(&wallet).key("frozen").boolean(frozen);
-                    }),
-                    Err(refusal) => refused(refusal, &hex(wallet.as_bytes())),
-                }
-            });
-            (REGISTRAR_LOOP, Binding::EveryShard, errand)
-        }
+        Asked::Freeze { wallet, frozen } => (REGISTRAR_LOOP, Binding::EveryShard, freeze(wallet, frozen)),
         Asked::SetMode(mode) => (REGISTRAR_LOOP, Binding::EveryShard, set_exchange_mode(mode)),
     };
     room(core, to)?;
     acts::send(core, to, Box::new(ActJob::new(Purpose::Operator(pending), binding, errand)));
     Ok(Next::Sent)
+}
+
+/// Freezes the principal of `wallet` and removes its orders, or lets it trade again.
+fn freeze(wallet: Address, frozen: bool) -> Errand {
+    Box::new(move |trade, now| {
+        let registrar = registrar_of(trade);
+        let done = if frozen { registrar.freeze(now, &wallet) } else { registrar.unfreeze(now, &wallet) };
+        match done {
+            Ok(principal) if frozen => Report::Next(0, remove_orders(0, wallet, principal, 0)),
+            Ok(_) => said(|json| {
+                json.key("wallet").address(&wallet).key("frozen").boolean(false);
+            }),
+            Err(refusal) => refused(refusal, &hex(wallet.as_bytes())),
+        }
+    })
+}
+
+/// Removes the orders of a frozen principal from this shard on; `removed` have left the shards before it. None can
+/// come any more, as every shard sees by now that it is frozen.
+fn remove_orders(shard: usize, wallet: Address, principal: WalletNo, removed: usize) -> Errand {
+    Box::new(move |trade, now| {
+        let here = trade.own_shard();
+        let before = here.resting_count();
+        let all = here.remove_of(now, principal, None, RemovalReason::Operator);
+        let removed = removed + before - here.resting_count();
+        if !all {
+            // The log has no room; in the next turn it may.
+            return Report::Next(shard, remove_orders(shard, wallet, principal, removed));
+        }
+        if shard + 1 < usize::from(trade.shards) {
+            return Report::Next(shard + 1, remove_orders(shard + 1, wallet, principal, removed));
+        }
+        said(|json| {
+            json.key("wallet").address(&wallet).key("frozen").boolean(true);
+            json.key("ordersRemoved").number(removed as u64);
+        })
+    })
 }
 
 /// Checks that an act can be sent now: its connection is out of its slot while its request is begun, so a refusal from
