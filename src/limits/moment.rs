@@ -20,6 +20,12 @@ impl Moment {
         Self(self.0.saturating_add(us.div_ceil(1_000) * 1_000))
     }
 
+    /// The moment `seconds` later.
+    #[must_use]
+    pub const fn after_s(self, seconds: u32) -> Self {
+        self.after_us(seconds as u64 * 1_000_000)
+    }
+
     /// Milliseconds until `later`; 0 if that is past.
     #[must_use]
     pub const fn ms_until(self, later: Self) -> u64 {

@@ -22,6 +22,8 @@ pub enum Unit {
     Requests,
     /// A request costs one for each of its orders.
     Orders,
+    /// A message costs one, and one more for each 16 KiB of its answer.
+    Messages,
 }
 
 impl Unit {
@@ -31,6 +33,7 @@ impl Unit {
         match self {
             Self::Requests => "requests",
             Self::Orders => "orders",
+            Self::Messages => "messages",
         }
     }
 }
@@ -103,6 +106,7 @@ scopes! {
     Wallet "wallet" Requests 1_000 / 10, "every route of wallets' data";
     Keys "keys" Requests 100 / 10, "POST /auth/api-key, GET /auth/derive-api-key";
     Streams "streams" Requests 100 / 10, "upgrades to /ws/market and /ws/user";
+    StreamMessages "stream_messages" Messages 500 / 10, "messages on /ws/market and /ws/user";
 }
 
 #[cfg(test)]

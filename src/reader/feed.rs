@@ -106,7 +106,9 @@ pub struct Feed {
     changed: BTreeMap<MarketNo, bool>,
     /// The best prices that were last sent, by token.
     best: HashMap<Token, market::Best>,
-    /// Clients whose key may have been revoked.
+    /// The checksums of both books of each market that is followed.
+    crcs: HashMap<MarketNo, [u32; 2]>,
+    /// Clients of accounts of which a key was revoked.
     revoked: Vec<u32>,
     out: Outbox,
 }
@@ -124,6 +126,7 @@ impl Feed {
             pending: Vec::new(),
             changed: BTreeMap::new(),
             best: HashMap::new(),
+            crcs: HashMap::new(),
             revoked: Vec::new(),
             out: Outbox::default(),
         }
@@ -178,13 +181,14 @@ impl Feed {
         }
     }
 
-    /// Takes a client's message. `admit` returns the caller whose credentials it shows.
+    /// Takes a client's message. `promised` is the key whose orders are cancelled when its connection is lost, as far
+    /// as is known by now; `admit` returns the caller whose credentials the message shows.
     pub fn hear(
         &mut self,
         client: u32,
         text: &str,
         reader: &Reader,
-        now: TimeMs,
+        (now, promised): (TimeMs, Option<(WalletNo, ApiKey)>),
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Heard {
         if text == "PING" {
@@ -195,7 +199,7 @@ impl Feed {
             Some(Some(Subscriber::Market { .. })) => ask::object(text)
                 .and_then(|value| self.follow_markets(client, &ask::read(&value, "market")?, reader, now)),
             Some(Some(Subscriber::User(_))) => ask::object(text).and_then(|value| {
-                self.follow_account(client, &ask::read(&value, "user")?, reader, now, admit)
+                self.follow_account(client, &ask::read(&value, "user")?, reader, (now, promised), admit)
             }),
             Some(None) | None => return Heard::Stays,
         };
@@ -215,7 +219,8 @@ impl Feed {
         for change in reader.recent.changes_after(seen.0) {
             if self.followers.contains_key(&change.market) {
                 self.changed.entry(change.market).or_default();
-                self.pending.push(self.price_change(reader, change, now));
+                let told = self.price_change(reader, change, now);
+                self.pending.push(told);
             }
         }
         for event in reader.recent.events_after(seen.1) {
@@ -288,24 +293,30 @@ impl Feed {
         });
     }
 
-    /// The next client whose key may have been revoked: it has to show its credentials again.
-    pub fn next_revoked(&mut self) -> Option<u32> {
-        self.revoked.pop()
+    /// The next client whose key does not live any more. `lives` says so of a key after its revocation was noted.
+    pub fn next_revoked(&mut self, lives: impl Fn(&ApiKey) -> bool) -> Option<u32> {
+        while let Some(client) = self.revoked.pop() {
+            if self.key_of(client).is_some_and(|(_, key)| !lives(&key)) {
+                return Some(client);
+            }
+        }
+        None
     }
 
-    /// Whether this client follows an account.
+    /// The key that this client showed, with its principal.
     #[must_use]
-    pub fn is_of_account(&self, client: u32) -> bool {
-        matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::User(Some(_)))))
+    pub fn key_of(&self, client: u32) -> Option<(WalletNo, ApiKey)> {
+        match self.subscribers.get(client as usize)? {
+            Some(Subscriber::User(Some(account))) => Some((account.caller.principal, account.caller.key)),
+            _ => None,
+        }
     }
 
     /// The key whose orders are cancelled when this client is lost, with its principal.
     #[must_use]
     pub fn answers_for(&self, client: u32) -> Option<(WalletNo, ApiKey)> {
         match self.subscribers.get(client as usize)? {
-            Some(Subscriber::User(Some(account))) if account.cancel_on_disconnect => {
-                Some((account.caller.principal, account.caller.key))
-            }
+            Some(Subscriber::User(Some(account))) if account.cancel_on_disconnect => self.key_of(client),
             _ => None,
         }
     }

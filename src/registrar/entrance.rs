@@ -119,6 +119,12 @@ impl Entrance {
         }
     }
 
+    /// Whether a living key of this name was noted, or looked for by [`Self::admit_plain`].
+    #[must_use]
+    pub fn knows(&self, key: &ApiKey) -> bool {
+        self.owners.contains_key(key)
+    }
+
     /// How many keys have a known owner.
     #[cfg(test)]
     pub(super) fn owners(&self) -> usize {

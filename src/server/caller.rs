@@ -92,6 +92,11 @@ impl Callers {
         self.entrance.lives(&self.registry, &caller.api_key, &caller.address)
     }
 
+    /// Whether this is a living key by which an owner is known, as far as was noted.
+    pub(crate) fn knows(&self, key: &ApiKey) -> bool {
+        self.entrance.knows(key)
+    }
+
     /// Notes that a key was made or revoked, as the log says.
     pub(crate) fn note_key(&mut self, key: &KeyChanged) {
         let state = KeyState { generation: key.generation, active: key.active };

@@ -26,6 +26,7 @@ use super::work::WorkNo;
 use crate::domain::{ApiKey, Position, WalletNo};
 use crate::http::Chunked;
 use crate::http::websocket::Frames;
+use crate::limits::Party;
 use crate::stats::{Laps, Stage};
 
 pub(crate) use input::{INPUT_BYTES, Input};
@@ -121,6 +122,10 @@ pub(crate) enum Hears {
 pub(crate) struct Stream {
     /// What comes in.
     pub(crate) frames: Frames,
+    /// Who pays for its messages.
+    pub(crate) party: Party,
+    /// What the messages so far cost and is not paid.
+    pub(crate) owes: u32,
     /// When its client is told next how far the reader is.
     pub(crate) beat_at_ms: u64,
     /// When its client is pinged next.

@@ -210,6 +210,7 @@ keys! {
     "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
     "limits.keys" Text limits_scopes[Keys] "POST /auth/api-key, GET /auth/derive-api-key.";
     "limits.streams" Text limits_scopes[Streams] "Upgrades to /ws/market and /ws/user.";
+    "limits.stream_messages" Text limits_scopes[StreamMessages] "Messages on streams, each with its answer.";
 }
 
 /// A variable this close to a key's is taken for a typing error; others are somebody else's.

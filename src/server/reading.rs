@@ -11,6 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::caller::{Caller, Callers, Window};
+use super::connection::KeyName;
 use super::core_loop::connection_word;
 use super::errors;
 use super::explain::{self, Judged};
@@ -148,9 +149,14 @@ impl Reading {
     }
 
     /// Takes what a stream's client says.
-    pub(crate) fn hear(&mut self, client: u32, text: &str, now: TimeMs) -> Heard {
+    pub(crate) fn hear(&mut self, client: u32, text: &str, now: TimeMs, promised: Option<KeyName>) -> Heard {
         let callers = &mut self.callers;
-        self.feed.hear(client, text, &self.reader, now, |shown| callers.check_plain(shown))
+        self.feed.hear(client, text, &self.reader, (now, promised), |shown| callers.check_plain(shown))
+    }
+
+    /// The next stream whose key was revoked.
+    pub(crate) fn next_revoked(&mut self) -> Option<u32> {
+        self.feed.next_revoked(|key| self.callers.knows(key))
     }
 
     /// Tells a stream's client how far the reader is.

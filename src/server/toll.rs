@@ -143,6 +143,32 @@ impl Toll {
         Err(Reject::RateLimited)
     }
 
+    /// Counts messages of a stream. If there is no room for them, false, and they are counted again once the connection
+    /// is held no longer.
+    pub(crate) fn pay_messages(
+        &mut self,
+        limits: &RateLimits,
+        party: Party,
+        count: u32,
+        now: Moment,
+    ) -> bool {
+        let cost = Cost { now: count, paid: 0 };
+        let due = Due { party, scope: Scope::StreamMessages, cost };
+        let (verdict, standing) = limits.charge(std::iter::once(due), now);
+        match verdict {
+            Verdict::Pass => {
+                if standing.is_some_and(|standing| standing.over) {
+                    limits.count(Limited::Warned);
+                }
+                return true;
+            }
+            Verdict::Wait(until) => self.held = Some(until),
+            Verdict::Refuse { retry_after_s } => self.held = Some(now.after_s(retry_after_s)),
+        }
+        limits.count(Limited::Waited);
+        matches!(verdict, Verdict::Wait(_))
+    }
+
     /// Until when the request is held.
     pub(crate) fn held(&self) -> Option<Moment> {
         self.held
@@ -220,9 +246,10 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
 }
 
 /// What a request costs where not all cost one.
-const COSTS: [&str; 3] = [
+const COSTS: [&str; 4] = [
     "a request costs 1",
     "POST /orders costs as many as it has orders",
+    "a message on a stream costs 1, and 1 more for each 16 KiB of its answer",
     "what costs more than a burst costs the burst",
 ];
 

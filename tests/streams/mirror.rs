@@ -5,7 +5,6 @@
 
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
 /// What a message did to the mirror.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,20 +46,17 @@ impl Book {
         }
     }
 
-    /// The documented checksum: zlib's CRC-32 of `price:size;` for each bid, then `|`, then each ask,
-    /// the best of each side last.
+    /// The documented checksum: the sum, modulo 2^32, of zlib's CRC-32 of `SIDE PRICE SIZE` of each level.
     pub fn crc(&self) -> u64 {
-        let mut text = String::new();
-        for (price, size) in self.bids.values() {
-            write!(text, "{price}:{size};").unwrap();
+        let mut sum = 0_u32;
+        for (side, levels) in [("BUY", &self.bids), ("SELL", &self.asks)] {
+            for (price, size) in levels.values() {
+                let mut crc = flate2::Crc::new();
+                crc.update(format!("{side} {price} {size}").as_bytes());
+                sum = sum.wrapping_add(crc.sum());
+            }
         }
-        text += "|";
-        for (price, size) in self.asks.values().rev() {
-            write!(text, "{price}:{size};").unwrap();
-        }
-        let mut crc = flate2::Crc::new();
-        crc.update(text.as_bytes());
-        u64::from(crc.sum())
+        u64::from(sum)
     }
 
     pub fn best(&self) -> (&str, &str) {

@@ -12,7 +12,7 @@ use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::listing::write_payout;
 use super::recent::{BookChange, LevelChange};
-use super::{Feed, Subscriber, crc, tokens_of, write_stamp, write_unknown};
+use super::{Feed, Subscriber, checksum, crc, tokens_of, write_stamp, write_unknown};
 use crate::domain::{MarketNo, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
@@ -20,8 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 pub(super) const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
-/// Changes that one message may have replayed: each costs two checksums over a book. A client that missed
-/// more gets fresh books.
+/// Changes that one message may have replayed. A client that missed more gets fresh books.
 const REPLAYED_MAX: usize = 1_000;
 
 /// The best bid and ask of a token.
@@ -57,6 +56,8 @@ pub(super) struct Pending {
 #[derive(Clone, Copy)]
 struct BookAfter<'a> {
     levels: &'a Levels,
+    /// The checksums of both tokens.
+    crcs: [u32; 2],
     /// True if it is also the book now, so that its hash is known.
     is_now: bool,
 }
@@ -102,7 +103,7 @@ impl Feed {
             markets.contains(market) && missed.is_some_and(|missed| missed <= REPLAYED_MAX as u64)
         });
         let mut left = REPLAYED_MAX;
-        let mut replays = reader.recent.changes_since(&since);
+        let mut replays = reader.recent.changes_since(&since, |market| reader.index.market(market).sequence);
         replays.retain(|market, changes| {
             let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
             let all_there = missed == Some(changes.len() as u64);
@@ -124,9 +125,12 @@ impl Feed {
     }
 
     /// The message about what a record did to a book, made right after that record.
-    pub(super) fn price_change(&self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
+    pub(super) fn price_change(&mut self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
         let levels = &reader.index.market(change.market).levels;
-        let after = BookAfter { levels, is_now: true };
+        let crcs = self.crcs.get_mut(&change.market).expect("the market is followed");
+        checksum::follow(crcs, &change.levels);
+        debug_assert_eq!(*crcs, checksum::crcs(levels), "a change names every level that it changes");
+        let after = BookAfter { levels, crcs: *crcs, is_now: true };
         let mut payload = Vec::new();
         let hashes = write_change(&mut payload, reader, change, after, &self.stream_id, now);
         Pending { audience: Audience::Followers(change.market), payload, hashes }
@@ -281,6 +285,7 @@ impl Feed {
             return self.unfollow(client, market);
         }
         self.followers.entry(market).or_default().insert(client, outcomes);
+        self.crcs.entry(market).or_insert_with(|| checksum::crcs(&reader.index.market(market).levels));
         for token in tokens_of(market) {
             self.best.entry(token).or_insert_with(|| best_of(reader, token));
         }
@@ -291,6 +296,7 @@ impl Feed {
             followers.remove(&client);
             if followers.is_empty() {
                 self.followers.remove(&market);
+                self.crcs.remove(&market);
                 for token in tokens_of(market) {
                     self.best.remove(&token);
                 }
@@ -337,15 +343,19 @@ impl Feed {
         now: TimeMs,
     ) {
         let mut levels = reader.index.market(market).levels.clone();
-        for LevelChange { side, price, before, .. } in changes.iter().rev().flat_map(|change| &change.levels)
-        {
-            levels.set(*side, *price, *before);
+        let mut crcs = self.crcs[&market];
+        for change in changes.iter().rev() {
+            for LevelChange { side, price, before, .. } in &change.levels {
+                levels.set(*side, *price, *before);
+            }
+            checksum::go_back(&mut crcs, &change.levels);
         }
         for change in changes {
+            checksum::follow(&mut crcs, &change.levels);
             for LevelChange { side, price, now, .. } in &change.levels {
                 levels.set(*side, *price, *now);
             }
-            let after = BookAfter { levels: &levels, is_now: false };
+            let after = BookAfter { levels: &levels, crcs, is_now: false };
             self.out.tell([client], |out| {
                 write_change(out, reader, change, after, &self.stream_id, now);
             });
@@ -440,7 +450,7 @@ fn write_change(
     json.key("market").condition(&row.condition).key("timestamp").number_text(change.time.0);
     let seen = OUTCOMES.map(|outcome| {
         let best = [Side::Buy, Side::Sell].map(|side| after.levels.best(outcome, side));
-        (outcome, best, crc(after.levels, outcome))
+        (outcome, best, after.crcs[outcome.index()])
     });
     json.key("price_changes").open_array();
     for level in &change.levels {

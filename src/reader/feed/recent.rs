@@ -114,21 +114,28 @@ impl Recent {
         newest(&self.events, self.events_ever - ever)
     }
 
-    /// The changes of each market after its number in `since`, oldest first, by one pass over the list,
-    /// however many markets there are. What has left the list is missing.
+    /// The changes of each market after its number in `since`, oldest first, by one pass over the list back to the
+    /// oldest of them, however many markets there are. `now` is a market's number, which is not behind that in
+    /// `since`. What has left the list is missing.
     pub(super) fn changes_since(
         &self,
         since: &BTreeMap<MarketNo, u64>,
+        now: impl Fn(MarketNo) -> u64,
     ) -> BTreeMap<MarketNo, Vec<&BookChange>> {
         let mut found: BTreeMap<MarketNo, Vec<_>> =
             since.keys().map(|market| (*market, Vec::new())).collect();
-        if since.is_empty() {
-            return found;
-        }
-        for change in &self.changes {
+        let mut missing: u64 = since.iter().map(|(market, since)| now(*market) - since).sum();
+        for change in self.changes.iter().rev() {
+            if missing == 0 {
+                break;
+            }
             if since.get(&change.market).is_some_and(|since| *since < change.sequence) {
                 found.entry(change.market).or_default().push(change);
+                missing -= 1;
             }
+        }
+        for changes in found.values_mut() {
+            changes.reverse();
         }
         found
     }

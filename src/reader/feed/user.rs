@@ -26,7 +26,7 @@ use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
-use crate::domain::{Shares, TimeMs, TradeId};
+use crate::domain::{ApiKey, Shares, TimeMs, TradeId, WalletNo};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -55,7 +55,7 @@ impl Feed {
         client: u32,
         ask: &Ask<'_>,
         reader: &Reader,
-        now: TimeMs,
+        (now, promised): (TimeMs, Option<(WalletNo, ApiKey)>),
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Result<(), Refused> {
         let Some(Some(Subscriber::User(account))) = self.subscribers.get(client as usize) else {
@@ -99,7 +99,11 @@ impl Feed {
         if !is_counted && STREAMS_OF_ACCOUNT_MAX <= others {
             return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
         }
-        let cancels = account.as_ref().is_some_and(|account| account.cancel_on_disconnect);
+        // What a request promised before its connection became a stream holds until a message says otherwise.
+        let cancels = match account {
+            Some(account) => account.cancel_on_disconnect,
+            None => promised == Some((caller.principal, caller.key)),
+        };
         let account = Account {
             caller,
             markets: narrowed.then_some(markets),

@@ -225,7 +225,7 @@ impl CoreLoop {
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                 }
                 if let Step::Upgraded(channel) = step {
-                    self.begin_stream(client, connection, channel);
+                    self.begin_stream(client, connection, channel, address);
                 } else if !keep_alive && matches!(step, Step::Took | Step::TookMine) {
                     connection.hear_no_more();
                 }

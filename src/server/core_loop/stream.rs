@@ -9,6 +9,7 @@
 use super::CoreLoop;
 use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
+use crate::limits::Party;
 use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::Client;
@@ -32,11 +33,7 @@ const ENDING: Close = close(1_001, "the server ends", "The server stops or resta
 const STRANGER: Close =
     close(1_008, "Unauthorized/Invalid api key", "The credentials of a user stream are nobody's.");
 const NAMELESS: Close = close(1_008, "no credentials came", "A user stream showed no credentials for 30 s.");
-const REVOKED: Close = close(
-    1_008,
-    "a key of this account was revoked",
-    "It may have been the stream's: come back with one that lives.",
-);
+const REVOKED: Close = close(1_008, "the key of this stream was revoked", "Come back with one that lives.");
 /// More than [`UNREAD_BYTES`] unread for [`SLOW_FOR_MS`], or ever more than `Limits::unread_bytes_max`.
 const SLOW: Close = close(
     4_000,
@@ -86,9 +83,17 @@ enum Next {
 /// Streams: what clients say, in step 2, and what they are told, in steps 4 and 5.
 impl CoreLoop {
     /// Makes a connection a stream.
-    pub(super) fn begin_stream(&mut self, client: Client, connection: &mut Connection, channel: Channel) {
+    pub(super) fn begin_stream(
+        &mut self,
+        client: Client,
+        connection: &mut Connection,
+        channel: Channel,
+        party: Party,
+    ) {
         connection.stream = Some(Box::new(Stream {
             frames: Frames::new(),
+            party,
+            owes: 0,
             beat_at_ms: self.elapsed_ms + BEAT_MS,
             ping_at_ms: self.elapsed_ms + PING_MS,
             unread_bytes: 0,
@@ -107,25 +112,33 @@ impl CoreLoop {
             if connection.input.unread().is_empty() {
                 return Step::Partial;
             }
-            if ANSWER_BYTES_PER_TURN <= self.reading().feed().waiting_bytes() {
+            let waiting_bytes = self.reading().feed().waiting_bytes();
+            if ANSWER_BYTES_PER_TURN <= waiting_bytes {
                 break;
             }
+            if !self.pay_for_messages(connection) {
+                return Step::Held;
+            }
             let Connection { input, stream, line, .. } = connection;
-            let frames = &mut stream.as_mut().expect("it is a stream").frames;
-            let (next, used) = match frames.next(input.unread_mut()) {
+            let stream = stream.as_mut().expect("it is a stream");
+            let (next, used) = match stream.frames.next(input.unread_mut()) {
                 Err(fault) => (Next::Close(fault.code(), fault.reason()), 0),
                 Ok((None, used)) => {
                     input.used(used);
-                    input.hold(frames.needs());
+                    input.hold_more(stream.frames.needs());
                     return Step::Partial;
                 }
                 Ok((Some(said), used)) => {
                     let reading = self.reading.as_mut().expect("streams are where the reader is");
                     let next = match said {
-                        Said::Text(text) => match reading.hear(client.slot, text, self.now) {
+                        Said::Text(text) => match reading.hear(client.slot, text, self.now, line.answers_for)
+                        {
                             Heard::Stays => {
-                                if reading.feed().is_of_account(client.slot) {
-                                    line.answers_for = reading.feed().answers_for(client.slot);
+                                let feed = reading.feed();
+                                stream.owes += cost_of_message(feed.waiting_bytes() - waiting_bytes);
+                                let armed = feed.answers_for(client.slot);
+                                if armed.is_some() || line.answers_for == feed.key_of(client.slot) {
+                                    line.answers_for = armed;
                                 }
                                 Next::Listen
                             }
@@ -149,6 +162,19 @@ impl CoreLoop {
             }
         }
         Step::Later
+    }
+
+    /// Pays for the messages that were taken; false if the stream must wait before its next one.
+    fn pay_for_messages(&self, connection: &mut Connection) -> bool {
+        let Connection { stream, line, .. } = connection;
+        let stream = stream.as_mut().expect("it is a stream");
+        if 0 < stream.owes {
+            let (limits, owed) = (&self.shared.limits, stream.owes);
+            if line.toll.pay_messages(limits, stream.party, owed, self.moment) {
+                stream.owes = 0;
+            }
+        }
+        line.toll.held().is_none()
     }
 
     /// Appends the frames of all streams to what their connections send.
@@ -178,7 +204,7 @@ impl CoreLoop {
             }
             self.connections.put(slot, connection);
         }
-        while let Some(slot) = feed.next_revoked() {
+        while let Some(slot) = reading.next_revoked() {
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
@@ -186,6 +212,7 @@ impl CoreLoop {
                 self.connections.put(slot, connection);
             }
         }
+        let feed = reading.feed();
         feed.sent();
         for (slot, _) in &ended {
             feed.leave(*slot);
@@ -302,6 +329,13 @@ impl CoreLoop {
     fn reading(&mut self) -> &mut Reading {
         self.reading.as_mut().expect("streams are where the reader is")
     }
+}
+
+/// What a message costs that was answered with `bytes`.
+fn cost_of_message(bytes: usize) -> u32 {
+    /// Answers are a few hundred bytes; books and what is replayed may be megabytes.
+    const BYTES_PER_COST: usize = 16 << 10;
+    u32::try_from(1 + bytes / BYTES_PER_COST).unwrap_or(u32::MAX)
 }
 
 /// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. When all
