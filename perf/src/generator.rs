@@ -27,7 +27,8 @@ const PIPELINED: usize = 16;
 /// How long answers may take after the last request was due.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Room for one value of `Server-Timing`; what is longer is cut.
+/// Room for one value of `Server-Timing`: eight stages, each at most 8 letters, `;dur=`, 10 digits of milliseconds and
+/// `, ` (8 × 25 bytes), and some more for other servers. What is longer is cut.
 const TIMING_BYTES: usize = 256;
 
 /// How long [`Generator::flood`] waits for the next answer: others may have the server's CPU.
@@ -49,23 +50,23 @@ pub(crate) struct Times {
     /// from its last look that did not find the answer until it read the answer. In that second span it sends and reads
     /// other requests, or has no CPU. Says nothing for a client that sleeps.
     pub(crate) away_ns: Vec<u64>,
-    /// The `Server-Timing` values of all answers, one after another.
-    timings: Vec<u8>,
-    /// The end of each value in `timings`, by request.
-    timing_ends: Vec<(u32, u32)>,
+    /// The `Server-Timing` value of each answer. Every request has its own room from the start: if it had to grow, the
+    /// copying of millions of bytes would be charged to the server as a stall.
+    timings: Box<[[u8; TIMING_BYTES]]>,
+    /// The length of each value.
+    timing_bytes: Box<[u16]>,
 }
+
+const _: () = assert!(TIMING_BYTES <= u16::MAX as usize, "a value's length is kept in 16 bits");
 
 impl Times {
     fn of(count: usize) -> Self {
-        // Touched now: a page that is first touched while the clock runs costs a fault.
-        let mut timings = vec![1; count * 128];
-        timings.clear();
         Self {
-            sent_ns: vec![NEVER; count],
-            answered_ns: vec![NEVER; count],
-            away_ns: vec![0; count],
-            timings,
-            timing_ends: vec![(0, 0); count],
+            sent_ns: touched(NEVER, count),
+            answered_ns: touched(NEVER, count),
+            away_ns: touched(0, count),
+            timings: touched([0; TIMING_BYTES], count).into(),
+            timing_bytes: touched(0, count).into(),
         }
     }
 
@@ -82,10 +83,15 @@ impl Times {
 
     /// What the server said about the stages of one request, if anything.
     pub(crate) fn timing(&self, request: usize) -> Option<&str> {
-        let (from, to) = self.timing_ends[request];
-        let value = self.timings.get(from as usize..to as usize)?;
+        let value = &self.timings[request][..usize::from(self.timing_bytes[request])];
         std::str::from_utf8(value).ok().filter(|value| !value.is_empty())
     }
+}
+
+/// Memory that was written to: a page that is first touched while the clock runs costs a fault. `vec!` only asks the
+/// kernel for zeros.
+fn touched<T: Clone>(value: T, count: usize) -> Vec<T> {
+    std::iter::repeat_n(std::hint::black_box(value), count).collect()
 }
 
 /// A connection with any number of requests in flight.
@@ -332,7 +338,7 @@ impl Pipe {
             let gone_ns = times.sent_ns[index].saturating_add(times.away_ns[index]);
             times.away_ns[index] += now.saturating_sub(look.last_ns.max(gone_ns));
             if let Some((from, to)) = cut.timing {
-                times.keep_timing(index, &reply[from..to.min(from + TIMING_BYTES)]);
+                times.keep_timing(index, &reply[from..to]);
             }
             used += cut.bytes;
             answered += 1;
@@ -361,10 +367,9 @@ impl Times {
 
 impl Times {
     fn keep_timing(&mut self, request: usize, value: &[u8]) {
-        let offset = |bytes: usize| u32::try_from(bytes).expect("a run has far less than 4 GiB of these");
-        let from = offset(self.timings.len());
-        self.timings.extend_from_slice(value);
-        self.timing_ends[request] = (from, offset(self.timings.len()));
+        let value = &value[..value.len().min(TIMING_BYTES)];
+        self.timings[request][..value.len()].copy_from_slice(value);
+        self.timing_bytes[request] = u16::try_from(value.len()).expect("no longer than its room");
     }
 }
 
@@ -398,6 +403,34 @@ mod tests {
         }
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 17\r\n\r\n{\"status\":\"live\"}";
         stream.write_all(answer.repeat(requests).as_bytes()).unwrap();
+    }
+
+    #[test]
+    fn what_the_server_says_of_each_request_has_its_room_before_the_clock_starts() {
+        let longest = "x".repeat(TIMING_BYTES);
+        for (value, kept) in [
+            ("", None),
+            ("recv;dur=0.0021", Some("recv;dur=0.0021")),
+            (&longest, Some(longest.as_str())),
+            (&(longest.clone() + "cut"), Some(longest.as_str())),
+        ] {
+            let mut times = Times::of(3);
+            let memory = times.timings.as_ptr_range();
+            // Answers come in any order.
+            for request in [2, 0, 1] {
+                times.keep_timing(request, value.as_bytes());
+            }
+            assert_eq!([0, 1, 2].map(|request| times.timing(request)), [kept; 3]);
+            assert_eq!(times.timings.as_ptr_range(), memory, "nothing was copied elsewhere");
+        }
+    }
+
+    #[test]
+    fn the_longest_value_of_our_own_server_has_room() {
+        let names = outcry::stats::Stage::ALL.map(outcry::stats::Stage::name);
+        let stages = names.into_iter().chain(["total"]).map(|name| format!("{name};dur=99999.9999"));
+        let value = stages.collect::<Vec<_>>().join(", ");
+        assert!(value.len() <= TIMING_BYTES, "{} bytes: {value}", value.len());
     }
 
     #[test]
