@@ -6,6 +6,7 @@
 //! scheduler's slices, and the benchmark would measure those.
 
 use super::client::{self, Credentials};
+use super::due::{Due, Ready};
 use super::sign::{Signer, hmac};
 use alloy_primitives::U256;
 use hdrhistogram::Histogram;
@@ -144,7 +145,7 @@ pub(crate) struct Placement {
     pace: Pace,
     next: usize,
     /// Orders that rest, by their answers.
-    pub(crate) answered: usize,
+    answered: usize,
     /// The most bytes that waited here because a socket took no more.
     pub(crate) unsent_bytes_max: usize,
     looks_at: usize,
@@ -195,12 +196,14 @@ pub(crate) struct Cancels {
     pipe: Pipe,
     /// The requests and what their answers must say.
     requests: Vec<(Vec<u8>, String)>,
-    interval: Duration,
-    next: usize,
-    intended: Option<Duration>,
-    /// Nanoseconds from the moment at which a cancel should have been sent to its answer.
+    due: Due,
+    /// Cancels that were answered.
+    answered: usize,
+    /// When the one under way was due.
+    under_way: Option<Duration>,
+    /// Nanoseconds from the moment at which a cancel was due to its answer.
     pub(crate) took: Histogram<u64>,
-    /// The part of `took` before the cancel was sent: the client's own delay.
+    /// The part of `took` that is the client's own: from when it could have sent a cancel until it did.
     pub(crate) late: Histogram<u64>,
 }
 
@@ -227,49 +230,64 @@ impl Cancels {
         }
         let requests = ids.iter().map(|id| (maker.cancel(id), format!("\"canceled\":[\"{id}\"]"))).collect();
         let histogram = || Histogram::new(3).expect("three digits");
-        Self { pipe, requests, interval, next: 0, intended: None, took: histogram(), late: histogram() }
+        let due = Due::new(interval, time);
+        Self { pipe, requests, due, answered: 0, under_way: None, took: histogram(), late: histogram() }
     }
 
-    /// Sends at most one cancel or reads an answer once. Nothing is sent once `sends` is false.
-    fn step(&mut self, begin: Instant, sends: bool) {
-        let due = self.interval * u32::try_from(self.next).expect("few");
-        let Some(intended) = self.intended else {
-            let late = begin.elapsed().checked_sub(due);
-            if let Some(late) = late.filter(|_| sends) {
-                let (request, _) = self.requests.get(self.next).expect("as many rest as are cancelled");
+    /// Whether all that were due are answered.
+    fn is_over(&self) -> bool {
+        self.due.is_over() && self.under_way.is_none()
+    }
+
+    /// Sends at most one cancel or reads an answer once.
+    fn step(&mut self, begin: Instant) {
+        let Some(due) = self.under_way else {
+            if let Some(Ready { due, late }) = self.due.take(begin.elapsed()) {
+                let (request, _) = self.requests.get(self.answered).expect("as many rest as are cancelled");
                 record(&mut self.late, late);
                 self.pipe.push(request);
-                self.intended = Some(due);
+                self.under_way = Some(due);
             }
             return;
         };
-        let (mut is_answered, expected) = (false, &self.requests[self.next].1);
+        let (mut is_answered, expected) = (false, &self.requests[self.answered].1);
         self.pipe.receive(|reply| {
             assert!(reply.contains(expected), "a cancel did not cancel: {reply}");
             is_answered = true;
         });
         if is_answered {
-            record(&mut self.took, begin.elapsed().saturating_sub(intended));
-            self.intended = None;
-            self.next += 1;
+            let now = begin.elapsed();
+            record(&mut self.took, now.saturating_sub(due));
+            self.due.answered(now);
+            self.under_way = None;
+            self.answered += 1;
         }
     }
 }
 
-/// Runs both for `time`, and waits for the last cancel.
-pub(crate) fn run(time: Duration, mut placement: Option<&mut Placement>, mut cancels: Option<&mut Cancels>) {
+/// Runs both for `time`, then until every cancel that was due in it is answered; returns how many orders rested within
+/// `time`.
+pub(crate) fn run(
+    time: Duration,
+    mut placement: Option<&mut Placement>,
+    mut cancels: Option<&mut Cancels>,
+) -> usize {
     let begin = Instant::now();
+    let mut rested = 0;
     loop {
         let since = begin.elapsed();
         let sends = since < time;
         if let Some(cancels) = &mut cancels {
-            cancels.step(begin, sends);
+            cancels.step(begin);
         }
-        if !sends && cancels.as_ref().is_none_or(|cancels| cancels.intended.is_none()) {
-            return;
+        if !sends && cancels.as_ref().is_none_or(|cancels| cancels.is_over()) {
+            return rested;
         }
         if let Some(placement) = &mut placement {
             placement.step(since, sends);
+            if sends {
+                rested = placement.answered;
+            }
         }
     }
 }

@@ -10,9 +10,9 @@ pub(crate) struct Row {
     pub(crate) offered: f64,
     /// Orders a second that rested, round by round.
     pub(crate) rested: Vec<f64>,
-    /// Nanoseconds of each cancel from the moment at which it should have been sent.
+    /// Nanoseconds of each cancel from the moment at which it was due.
     pub(crate) took: Histogram<u64>,
-    /// The part of `took` before the cancel was sent.
+    /// The part of `took` that is the client's own.
     pub(crate) late: Histogram<u64>,
     /// The most bytes that waited because one connection's socket took no more.
     pub(crate) unsent_bytes_max: usize,
@@ -52,13 +52,13 @@ impl Row {
     /// The names of the columns.
     pub(crate) fn head() {
         println!(
-            "  placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | sent late p99 µs  unsent kB  lost %"
+            "  placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | client late p99 µs  unsent kB  lost %"
         );
     }
 
     pub(crate) fn print(&self, name: &str) {
         println!(
-            "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:16.1} {:10} {:7.1}",
+            "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:18.1} {:10} {:7.1}",
             self.offered,
             self.rested.iter().sum::<f64>() / self.rounds() as f64,
             self.took.len(),
