@@ -7,6 +7,9 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
+/// What is between a CPU's name and its family.
+const FAMILY: &str = " (family ";
+
 /// Written where nothing could be found out.
 const UNKNOWN: &str = "unknown";
 
@@ -68,7 +71,7 @@ pub(crate) struct Environment {
     pub(crate) memory_bytes: u64,
     /// The project's commit.
     pub(crate) commit: String,
-    /// True if the tree differed from the commit.
+    /// True if the tree differed from the commit, or had a scenario that is not in it.
     pub(crate) dirty: bool,
     /// The compiler.
     pub(crate) rustc: String,
@@ -102,7 +105,9 @@ impl Environment {
             load_average: read("/proc/loadavg"),
             memory_bytes: rustix::system::sysinfo().totalram,
             commit: git(&["rev-parse", "--short=7", "HEAD"]),
-            dirty: !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty(),
+            dirty: !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty()
+                || !git(&["status", "--porcelain", "--untracked-files=all", "--", "perf/scenarios"])
+                    .is_empty(),
             rustc: said("rustc", &["--version"]),
             profile: profile.to_owned(),
             command: command_line(),
@@ -113,6 +118,37 @@ impl Environment {
     /// The day, in UTC.
     pub(crate) fn day(&self) -> &str {
         self.date.get(..10).unwrap_or(&self.date)
+    }
+
+    /// Why this tree's commit does not say what was measured, if it does not.
+    pub(crate) fn not_of_this_tree(&self) -> Option<&'static str> {
+        let has = |is_it: fn(&str) -> bool| self.command.split(' ').any(is_it);
+        if has(|word| word.strip_prefix(SERVER).is_some_and(|rest| rest.is_empty() || rest.starts_with('=')))
+        {
+            return Some("of a server that --server named, and not of this commit's");
+        }
+        has(|word| word.strip_suffix(".toml").is_some()).then_some(
+            "of a scenario's file; run it by its name, from perf/scenarios, so that the commit has it",
+        )
+    }
+
+    /// What was typed behind the script's name. In records from before 2026-11-27 the script may have no folder.
+    pub(crate) fn arguments(&self) -> &str {
+        let command = self.command.strip_prefix("scripts/").unwrap_or(&self.command);
+        command.strip_prefix("perf ").unwrap_or(command)
+    }
+
+    /// Whether both are of one machine, as far as the older record says: it may have the CPU's name only. Another
+    /// kernel makes no other machine.
+    pub(crate) fn replaces(&self, older: &Self) -> bool {
+        let is_guest = |of: &Self| of.hypervisor != "none";
+        self.has_cpu_of(older) && self.cpus.len() == older.cpus.len() && is_guest(self) == is_guest(older)
+    }
+
+    /// Whether the CPU is that of an older record, which may have its name only.
+    pub(crate) fn has_cpu_of(&self, older: &Self) -> bool {
+        let name = self.cpu_model.split(FAMILY).next();
+        self.cpu_model == older.cpu_model || name == Some(&older.cpu_model)
     }
 
     /// The machine in a few words, for tables.
@@ -128,27 +164,54 @@ pub(crate) fn now() -> String {
     jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// The command that was typed, with file names only, without their folders.
+/// The script that starts the rig.
+const SCRIPT: &str = "scripts/perf";
+
+/// The option that says where another server's binary is.
+const SERVER: &str = "--server";
+
+/// The command that was typed, as it is recorded.
 fn command_line() -> String {
-    words(std::env::args().skip(1)).map(|word| without_folders(&word)).collect::<Vec<_>>().join(" ")
+    recorded(std::env::args().skip(1))
 }
 
 /// The command that was typed, quoted for a shell.
 pub(crate) fn typed() -> String {
-    words(std::env::args().skip(1)).map(|word| quoted(&word)).collect::<Vec<_>>().join(" ")
+    quoted_words(std::env::args().skip(1))
 }
 
-/// The words of a command without those that the script adds.
-fn words(mut given: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
-    let typed = std::iter::from_fn(move || {
-        let word = given.next()?;
-        if word != "--built" {
-            return Some(word);
+/// A command as it is recorded: files are named without their folders, and where results were written is left out, for
+/// it changes nothing.
+fn recorded(given: impl Iterator<Item = String>) -> String {
+    command(without(words(given), "--out").map(|word| without_folders(&word)))
+}
+
+/// A command as a shell takes it.
+fn quoted_words(given: impl Iterator<Item = String>) -> String {
+    command(words(given).map(|word| quoted(&word)))
+}
+
+fn command(words: impl Iterator<Item = String>) -> String {
+    std::iter::once(SCRIPT.to_owned()).chain(words).collect::<Vec<_>>().join(" ")
+}
+
+/// The words that were typed behind the script's name: all but those that the script adds.
+fn words(given: impl Iterator<Item = String>) -> impl Iterator<Item = String> {
+    without(given, "--built")
+}
+
+/// The words of a command without an option and its value.
+fn without(mut given: impl Iterator<Item = String>, option: &str) -> impl Iterator<Item = String> {
+    std::iter::from_fn(move || {
+        loop {
+            let word = given.next()?;
+            match word.strip_prefix(option) {
+                Some("") => drop(given.next()),
+                Some(value) if value.starts_with('=') => {}
+                _ => return Some(word),
+            }
         }
-        given.next();
-        given.next()
-    });
-    std::iter::once("scripts/perf".to_owned()).chain(typed)
+    })
 }
 
 /// A word as a shell reads it back.
@@ -160,10 +223,13 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', "'\\''"))
 }
 
-/// A word of a command; of a path only the last part, because the location of files is not recorded.
+/// A word of a command; of a path only the last part, because the location of files is not recorded. The path may be
+/// the value of an option or a setting.
 pub(crate) fn without_folders(word: &str) -> String {
-    let name = Path::new(word).file_name();
-    name.map_or_else(|| word.to_owned(), |name| name.to_string_lossy().into_owned())
+    let folder = word.find('/').unwrap_or(word.len());
+    let (before, path) = word.split_at(word[..folder].rfind('=').map_or(0, |end| end + 1));
+    let name = Path::new(path).file_name();
+    name.map_or_else(|| word.to_owned(), |name| format!("{before}{}", name.to_string_lossy()))
 }
 
 /// CPUs that this process may run on, lowest first.
@@ -244,7 +310,7 @@ fn of_cpuinfo<'a>(text: &'a str, name: &str) -> Option<&'a str> {
 fn cpu_model(cpuinfo: &str) -> String {
     let name = of_cpuinfo(cpuinfo, "model name").unwrap_or(UNKNOWN);
     match (of_cpuinfo(cpuinfo, "cpu family"), of_cpuinfo(cpuinfo, "model")) {
-        (Some(family), Some(model)) => format!("{name} (family {family}, model {model})"),
+        (Some(family), Some(model)) => format!("{name}{FAMILY}{family}, model {model})"),
         _ => name.to_owned(),
     }
 }
@@ -311,9 +377,70 @@ mod tests {
     #[test]
     fn what_was_typed_can_be_typed_again_without_what_the_script_adds() {
         let given = ["--built", "release", "run", "my files/it's.toml", "--rate", "5"];
-        let typed = words(given.into_iter().map(str::to_owned)).map(|word| quoted(&word));
-        let typed = typed.collect::<Vec<_>>().join(" ");
+        let typed = quoted_words(given.into_iter().map(str::to_owned));
         assert_eq!(typed, "scripts/perf run 'my files/it'\\''s.toml' --rate 5");
+    }
+
+    #[test]
+    fn a_recorded_command_has_no_folders_but_the_scripts() {
+        for (given, recorded_as) in [
+            ("--built bench smoke", "scripts/perf smoke"),
+            ("--built bench run mixed --rate 5", "scripts/perf run mixed --rate 5"),
+            ("--built bench scale --up-to=10", "scripts/perf scale --up-to=10"),
+            ("run mixed --out /tmp/x/out --seconds 1", "scripts/perf run mixed --seconds 1"),
+            ("--out=/tmp/x/out run mixed", "scripts/perf run mixed"),
+            ("run /home/me/a.toml --server=/opt/b/outcry", "scripts/perf run a.toml --server=outcry"),
+            (
+                "compare x/outcry y/outcry --a-set a.b=/c/d",
+                "scripts/perf compare outcry outcry --a-set a.b=d",
+            ),
+            ("compare A B --a-set=a.b=c/d", "scripts/perf compare A B --a-set=a.b=d"),
+            ("run /tmp/a=b/mixed.toml", "scripts/perf run mixed.toml"),
+        ] {
+            assert_eq!(recorded(given.split(' ').map(str::to_owned)), recorded_as, "{given}");
+        }
+    }
+
+    #[test]
+    fn a_command_that_measures_something_else_than_the_commit_says_so() {
+        let of = |command: &str| {
+            let environment = crate::summary::example_environment();
+            Environment { command: command.to_owned(), ..environment }.not_of_this_tree()
+        };
+        for (command, start) in [
+            ("scripts/perf run mixed", None),
+            ("scripts/perf run mixed --rate 100", None),
+            ("scripts/perf scale --server outcry", Some("of a server that --server named")),
+            ("scripts/perf --server=outcry run mixed", Some("of a server that --server named")),
+            ("scripts/perf run mixed.toml", Some("of a scenario's file")),
+        ] {
+            let said = of(command);
+            assert_eq!(said.and_then(|said| said.split([',', ';']).next()), start, "{command}");
+        }
+    }
+
+    #[test]
+    fn a_record_replaces_those_of_its_machine_as_far_as_they_name_it() {
+        let of = |cpu_model: &str, cpus: &[usize], kernel: &str, hypervisor: &str| Environment {
+            cpu_model: cpu_model.to_owned(),
+            cpus: cpus.to_vec(),
+            kernel: kernel.to_owned(),
+            hypervisor: hypervisor.to_owned(),
+            ..crate::summary::example_environment()
+        };
+        let (epyc, milan) = ("AMD EPYC", "AMD EPYC (family 25, model 1)");
+        let newer = of(milan, &[0, 1], "6.18", "KVM");
+        for (older, is_replaced) in [
+            (of(milan, &[2, 3], "6.18", "KVM"), true),
+            (of(epyc, &[0, 1], "6.12", "yes, unnamed"), true),
+            (of("AMD EPYC (family 26, model 2)", &[0, 1], "6.18", "KVM"), false),
+            (of("AMD", &[0, 1], "6.18", "KVM"), false),
+            (of(milan, &[0, 1, 2], "6.18", "KVM"), false),
+            (of(milan, &[0, 1], "6.18", "none"), false),
+        ] {
+            assert_eq!(newer.replaces(&older), is_replaced, "{older:?}");
+        }
+        assert!(!of(epyc, &[0, 1], "6.18", "KVM").replaces(&newer), "the older one says more");
     }
 
     #[test]

@@ -38,12 +38,10 @@ fn with_tables(text: &str, records: &Records) -> Result<String, String> {
     Ok(format!("{before}{BEGIN}\n{}{END}{after}", tables(records)))
 }
 
-/// Tables of the newest record of each scenario on each machine, and of each command that made a sheet.
+/// Tables of the newest record of each scenario and of each command that made a sheet, on each machine.
 fn tables(records: &Records) -> String {
-    let runs = newest(&records.runs, |run| (run.scenario.clone(), run.environment.machine()));
-    let sheets = newest(&records.sheets, |sheet| {
-        (sheet.name.clone(), format!("{} {}", sheet.environment.command, sheet.environment.machine()))
-    });
+    let runs = newest(&records.runs, |run| (&run.scenario, &run.environment));
+    let sheets = newest(&records.sheets, |sheet| (&sheet.name, &sheet.environment));
     if runs.is_empty() && sheets.is_empty() {
         return "No run is on record yet: a machine that nobody else uses has to make it.\n".to_owned();
     }
@@ -139,11 +137,24 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
-/// The last record of each key, in the order of the keys.
-fn newest<T, K: Ord>(records: &[T], key: impl Fn(&T) -> K) -> Vec<&T> {
-    let found: std::collections::BTreeMap<K, &T> =
-        records.iter().map(|record| (key(record), record)).collect();
-    found.into_values().collect()
+/// The last record of each name and command on each machine, in the order of names and commands.
+fn newest<'a, T>(records: &'a [T], of: impl Fn(&'a T) -> (&'a str, &'a Environment)) -> Vec<&'a T> {
+    let mut kept: Vec<&T> = Vec::new();
+    for record in records.iter().rev() {
+        let (name, environment) = of(record);
+        let is_replaced = kept.iter().any(|&newer| {
+            let (newer_name, newer) = of(newer);
+            newer_name == name && newer.arguments() == environment.arguments() && newer.replaces(environment)
+        });
+        if !is_replaced {
+            kept.push(record);
+        }
+    }
+    kept.sort_by_key(|&record| {
+        let (name, environment) = of(record);
+        (name, format!("{} {}", environment.arguments(), environment.machine()))
+    });
+    kept
 }
 
 #[cfg(test)]
@@ -189,7 +200,10 @@ mod tests {
         later.environment.date = "2026-11-23T00:00:00Z".to_owned();
         let mut elsewhere = example();
         elsewhere.environment.cpu_model = "Another CPU".to_owned();
-        let runs = vec![example(), later, elsewhere];
+        // Recorded by a rig that left out the script's folder.
+        let mut bare = example();
+        bare.environment.command = "perf run mixed".to_owned();
+        let runs = vec![bare, example(), later, elsewhere];
         let text = tables(&Records { runs, sheets: Vec::new() });
         let notes: Vec<&str> = text.lines().filter(|line| line.starts_with(['1', '2', '3'])).collect();
         let [another, newer] = notes.as_slice() else { panic!("{text}") };

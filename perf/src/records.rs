@@ -1,7 +1,7 @@
 //! What is kept: `perf/records/<date>-<scenario or sheet>-<commit>.json`, each a whole summary of a run or a whole
 //! sheet of figures.
 //!
-//! Only results that are VALID and of a clean tree are kept. The same command on the same day and commit replaces its
+//! Only results that are VALID and of a clean tree are kept, and only of its own server and scenarios. The same command on the same day and commit replaces its
 //! older record; another command that would get the same name gets a number at its end.
 
 use std::path::{Path, PathBuf};
@@ -94,6 +94,9 @@ impl Record {
             return Err(format!(
                 "the run of {name} was of a tree with changes that are not committed; nobody could repeat it"
             ));
+        }
+        if let Some(of) = environment.not_of_this_tree() {
+            return Err(format!("the run of {name} is not kept: it was {of}"));
         }
         Ok(format!("{}-{name}-{}", environment.day(), environment.commit))
     }
@@ -217,6 +220,23 @@ mod tests {
         for record in [Record::Run(Box::new(summary)), Record::Figures(Box::new(figures))] {
             assert!(record.file_stem().unwrap_err().contains("not committed"));
         }
+    }
+
+    #[test]
+    fn another_server_and_a_scenario_that_the_commit_may_not_have_are_refused() {
+        let with = |command: &str| {
+            let (mut summary, mut figures) = (example(), sheet::example());
+            command.clone_into(&mut summary.environment.command);
+            command.clone_into(&mut figures.environment.command);
+            [Record::Run(Box::new(summary)), Record::Figures(Box::new(figures))]
+        };
+        for command in ["scripts/perf run mixed --server outcry", "scripts/perf run mixed.toml"] {
+            for record in with(command) {
+                let complaint = record.file_stem().unwrap_err();
+                assert!(complaint.contains("is not kept: it was of a "), "{complaint}");
+            }
+        }
+        assert!(with("scripts/perf run mixed --rate 5").iter().all(|record| record.file_stem().is_ok()));
     }
 
     #[test]

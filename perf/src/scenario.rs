@@ -190,6 +190,9 @@ impl Plan {
     pub(crate) fn read(folder: &Path, name: &str) -> Result<Self, String> {
         let path = match name.strip_suffix(".toml") {
             Some(_) => PathBuf::from(name),
+            None if name.contains('/') => {
+                return Err(format!("scenario {name}: is not a name, and a file's path ends in .toml"));
+            }
             None => folder.join(format!("{name}.toml")),
         };
         let text = std::fs::read_to_string(&path).map_err(|fault| missing(folder, name, &path, &fault))?;
@@ -507,5 +510,7 @@ mod tests {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios");
         let complaint = Plan::read(&folder, "smok").unwrap_err();
         assert!(complaint.contains("did you mean smoke?") && complaint.contains("read-heavy"), "{complaint}");
+        let complaint = Plan::read(&folder, "../scenarios/smoke").unwrap_err();
+        assert!(complaint.ends_with("is not a name, and a file's path ends in .toml"), "{complaint}");
     }
 }
