@@ -100,6 +100,8 @@ fn main() {
     exchange.process.let_run(true);
     let stages = &exchange.asked("/debug/latency")[0]["stages"];
     let stages = stages.as_object().expect("the trading loop's stages").iter();
+    // Nothing passed the others. How long the loop was away says nothing of a server that was stopped every other round.
+    let stages = stages.filter(|(stage, spent)| *stage != "away" && spent["count"] != 0);
     let stages = stages.map(|(stage, spent)| {
         figures::note(format!("server's {stage}, p50"), spent["p50_ns"].as_f64().expect("ns"), Unit::Ns);
         format!("{stage} {} ns", spent["p50_ns"])

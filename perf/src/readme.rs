@@ -3,10 +3,10 @@
 
 use std::path::Path;
 
-use crate::figures::Figure;
+use crate::figures::{Figure, Unit};
 use crate::machine::Environment;
 use crate::records::{self, Records};
-use crate::report;
+use crate::report::{self, ALONE, ALONE_TEXT};
 use crate::sheet::{self, Sheet};
 use crate::summary::Summary;
 
@@ -56,6 +56,9 @@ fn tables(records: &Records) -> String {
     if !runs.is_empty() {
         let head = "| scenario | what | a second | p50 | p99 | p99.9 | record |\n|---|---|---:|---:|---:|---:|---:|\n";
         parts.push(head.to_owned() + &rows(&runs, &mut notes, |run| (&run.environment, classes(run))));
+        if parts.last().is_some_and(|table| table.contains(ALONE)) {
+            parts.push(format!("\\{ALONE_TEXT}.\n"));
+        }
     }
     parts.push(notes.concat());
     parts.join("\n")
@@ -89,20 +92,29 @@ fn note(environment: &Environment) -> String {
     )
 }
 
+/// A row for each class of a run, with its own requests a second.
 fn classes(summary: &Summary) -> Vec<String> {
+    let name = scenario(summary);
     let row = |times: &crate::summary::ClassTimes| {
         let latency = times.latency;
+        #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
+        let per_s = latency.count as f64 / summary.time_s;
+        let quantile = |us: f64, needed: u64| report::micros(us) + report::mark(latency.count, needed);
         format!(
-            "| `{}` | {} | {} | {} | {} | {} |",
-            summary.scenario,
+            "| `{name}` | {} | {} | {} | {} | {} |",
             report::class(&times.class),
-            report::count(summary.achieved_per_s),
-            report::micros(latency.p50_us),
-            report::micros(latency.p99_us),
-            report::micros(latency.p999_us),
+            report::count(per_s),
+            quantile(latency.p50_us, 0),
+            quantile(latency.p99_us, 100),
+            quantile(latency.p999_us, 1_000),
         )
     };
     summary.classes.iter().map(row).collect()
+}
+
+/// A scenario's name with the flags with which it ran, so that another rate is not taken for the scenario's own.
+fn scenario(summary: &Summary) -> &str {
+    summary.environment.arguments().strip_prefix("run ").unwrap_or(&summary.scenario)
 }
 
 /// A benchmark's name with its settings, so that rows with other settings are not taken for the same; for the rig's
@@ -129,7 +141,18 @@ fn figures(sheet: &Sheet) -> Vec<String> {
         });
         format!("| `{name}` | {} | {value} | {beside} | {ratio} |", cell(&figure.what))
     };
-    sheet.figures.iter().map(row).collect()
+    sheet.figures.iter().filter(|figure| was_measured(figure)).map(row).collect()
+}
+
+/// In records from before 2026-11-27: a median of the few moments in which a loop that `roundtrip` had stopped looked
+/// away for long.
+const OF_STOPPED_LOOP: &str = "server's away, p50";
+
+/// Whether a figure was measured. Nothing takes no time: such a figure is of a stage that nothing passed, or below what
+/// its clock can tell.
+fn was_measured(figure: &Figure) -> bool {
+    let is_time = matches!(figure.unit, Unit::Ns | Unit::Us | Unit::S);
+    figure.what != OF_STOPPED_LOOP && !(is_time && figure.value == 0.0)
 }
 
 /// A text in which no `|` ends a table's cell.
@@ -208,6 +231,45 @@ mod tests {
         let notes: Vec<&str> = text.lines().filter(|line| line.starts_with(['1', '2', '3'])).collect();
         let [another, newer] = notes.as_slice() else { panic!("{text}") };
         assert!(another.contains("Another CPU") && newer.ends_with("2026-11-23"), "{text}");
+    }
+
+    #[test]
+    fn the_same_scenario_at_another_rate_is_another_record_and_says_so() {
+        let mut slow = example();
+        slow.environment.command = "scripts/perf run mixed --rate 100".to_owned();
+        let text = tables(&Records { runs: vec![example(), slow], sheets: Vec::new() });
+        for start in ["| `mixed` | orders that rest |", "| `mixed --rate 100` | orders that rest |"] {
+            assert_eq!(text.lines().filter(|line| line.starts_with(start)).count(), 1, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_has_the_rate_of_its_class_and_marks_what_is_the_slowest_request_alone() {
+        for (count, row) in [
+            (10_000, "2,000 | 40.0 µs | 60.0 µs | 90.0 µs |"),
+            (999, "200 | 40.0 µs | 60.0 µs | 90.0 µs* |"),
+            (99, "20 | 40.0 µs | 60.0 µs* | 90.0 µs* |"),
+        ] {
+            let mut summary = example();
+            summary.classes[0].latency.count = count;
+            let text = tables(&Records { runs: vec![summary], sheets: Vec::new() });
+            assert!(text.contains(&format!("| `mixed` | orders that rest | {row} 1 |")), "{text}");
+            assert_eq!(text.contains(ALONE_TEXT), count < 1_000, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_was_not_measured_has_no_row() {
+        for (what, value, unit, has_row) in [
+            ("server's read, p50", 0.0, Unit::Ns, false),
+            ("first import, CPU of outcry", 0.0, Unit::S, false),
+            ("server's away, p50", 31_000.0, Unit::Ns, false),
+            ("server's turn, p50", 31_000.0, Unit::Ns, true),
+            ("missed", 0.0, Unit::Count, true),
+        ] {
+            let sheet = Sheet { figures: vec![Figure::new(what, value, unit)], ..sheet::example() };
+            assert_eq!(figures(&sheet).len(), usize::from(has_row), "{what}");
+        }
     }
 
     #[test]

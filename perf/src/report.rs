@@ -24,9 +24,9 @@ mod went;
 mod words;
 mod writes;
 
-pub(crate) use html::Page;
+pub(crate) use html::{ALONE, ALONE_TEXT, Page};
 pub(crate) use numbers::{about, count, micros};
-pub(crate) use page::{QUANTILES, quantile_row, short_reasons};
+pub(crate) use page::{QUANTILES, mark, quantile_row, short_reasons};
 pub(crate) use planned::orders_each;
 pub(crate) use plot::{Bar, bars};
 pub(crate) use room::{at_the_end, busiest};
@@ -69,12 +69,12 @@ pub(crate) fn text(summary: &Summary) -> String {
     for times in &summary.classes {
         let Quantiles { count, p50_us, p90_us, p99_us, p999_us, max_us, .. } = times.latency;
         let [p99, p999] = [(p99_us, 100), (p999_us, 1_000)]
-            .map(|(us, needed)| format!("{us:10.1}{:1}", page::mark(count, needed)));
+            .map(|(us, needed)| format!("{us:10.1}{:1}", mark(count, needed)));
         let row = format!("{count:9} {p50_us:10.1} {p90_us:10.1} {p99}{p999}{max_us:10.1}");
         lines.push(format!("{:8} {row}", times.class));
     }
-    if lines.iter().any(|line| line.contains(html::ALONE)) {
-        lines.push(html::ALONE_TEXT.to_owned());
+    if lines.iter().any(|line| line.contains(ALONE)) {
+        lines.push(ALONE_TEXT.to_owned());
     }
     let (achieved, offered) = (summary.achieved_per_s, summary.offered_per_s);
     lines.push(format!("{achieved:.0} of {offered:.0} requests a second answered"));
