@@ -135,11 +135,10 @@ fn figures(sheet: &Sheet) -> Vec<String> {
     let name = measured_by(sheet);
     let row = |figure: &Figure| {
         let value = sheet::text_of(figure.value, figure.unit);
-        let (beside, ratio) = figure.beside.as_ref().map_or_else(Default::default, |beside| {
-            let text = format!("{} {}", cell(&beside.what), sheet::text_of(beside.value, figure.unit));
-            (text, format!("{:.2}", figure.value / beside.value))
+        let beside = figure.beside.as_ref().map_or_else(String::new, |beside| {
+            format!("{} {}", cell(&beside.what), sheet::text_of(beside.value, figure.unit))
         });
-        format!("| `{name}` | {} | {value} | {beside} | {ratio} |", cell(&figure.what))
+        format!("| `{name}` | {} | {value} | {beside} | {} |", cell(&figure.what), sheet.ratio(figure))
     };
     sheet.figures.iter().filter(|figure| was_measured(figure)).map(row).collect()
 }

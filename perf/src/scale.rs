@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::bench;
 use crate::figures::{Figure, Unit};
-use crate::machine::Environment;
+use crate::machine::{self, Environment};
 use crate::report;
 use crate::run::{self, BUT_SIGN, Ground, Outcome};
 use crate::scenario::Plan;
@@ -37,6 +37,12 @@ const JITTER: Duration = Duration::from_millis(100);
 /// orders, takes most of the time and is the limit of this measurement.
 const DIMENSIONS: [(&str, u32); 4] =
     [("books", 10), ("wallets", 10), ("open orders", 1_000), ("orders of history", 10_000)];
+
+/// The name of the sheet.
+pub(crate) const SHEET: &str = "scale";
+
+/// The least time, in microseconds, of which a ratio is told: `Server-Timing` cuts times to 0.1 µs, which is 5 % of this.
+pub(crate) const RATIO_US_MIN: f64 = 2.0;
 
 /// The largest of all sizes is this many times its base.
 pub(crate) const FACTOR_MAX: u32 = 100;
@@ -85,14 +91,20 @@ pub(crate) fn run(ground: &Ground, extent: Extent) -> Result<(), String> {
         println!("{}", says(name, *growth));
     }
     println!("{}", drift_says(drift(&rows)));
+    let of_shards = FamilyWatch::begin();
     let shards = shards::measure(ground, extent.orders)?;
+    let disturbed = Verdict::of_share(
+        of_shards.share(),
+        of_shards.largest().as_ref(),
+        machine::allowed_cpus().len(),
+        Vec::new(),
+    );
     print!("{}", shards::text(&shards));
     let mut figures = figures(&rows, &growths);
     figures.extend(shards::figures(&shards));
     // Each size has its own verdict; between sizes servers start and end, and a history is written.
-    let verdict = Verdict::because(reasons(&rows));
-    let sheet =
-        Sheet::new("scale".to_owned(), verdict, (watch.seconds(), watch.share()), figures, environment);
+    let verdict = Verdict::because(reasons(&rows, &disturbed));
+    let sheet = Sheet::new(SHEET.to_owned(), verdict, (watch.seconds(), watch.share()), figures, environment);
     print!("{}", bench::verdict(&sheet.verdict));
     println!("{}", sheet.write(&ground.out)?);
     Ok(())
@@ -115,7 +127,7 @@ fn plan(sizes: [u32; DIMENSIONS.len()], time: Duration) -> Result<Plan, String> 
          wallets = {wallets}\nresting = {resting}\nhistory = {history}\n",
         time.as_secs_f64()
     );
-    Plan::parse("scale", &text)
+    Plan::parse(SHEET, &text)
 }
 
 fn measure(ground: &Ground, dimension: Option<usize>, factor: u32, time: Duration) -> Result<Row, String> {
@@ -143,6 +155,9 @@ fn row(dimension: Option<usize>, factor: u32, outcome: &Outcome) -> Result<Row, 
     })
 }
 
+/// One of the times of a size, in microseconds.
+type Time = fn(&Row) -> f64;
+
 impl Row {
     fn name(&self) -> String {
         let Some(dimension) = self.dimension else { return "base".to_owned() };
@@ -166,12 +181,12 @@ fn bases(rows: &[Row]) -> impl Iterator<Item = &Row> {
     rows.iter().filter(|row| row.dimension.is_none())
 }
 
-/// The base's cost: the mean of its measurements.
-fn base_us(rows: &[Row]) -> f64 {
-    let costs: Vec<f64> = bases(rows).map(|row| row.cost_us).collect();
+/// A time of the base: the mean of its measurements.
+fn base_us(rows: &[Row], of: Time) -> f64 {
+    let times: Vec<f64> = bases(rows).map(of).collect();
     #[allow(clippy::cast_precision_loss, reason = "two")]
-    let count = costs.len() as f64;
-    costs.iter().sum::<f64>() / count
+    let count = times.len() as f64;
+    times.iter().sum::<f64>() / count
 }
 
 /// The largest measurement of the base divided by the smallest.
@@ -183,7 +198,7 @@ fn drift(rows: &[Row]) -> f64 {
 
 /// The factor by which the cost grows for ten times as much of each dimension, from the base to the largest size.
 fn growths(rows: &[Row]) -> Vec<(&'static str, f64)> {
-    let base = base_us(rows);
+    let base = base_us(rows, |row| row.cost_us);
     let one = |(index, (name, _)): (usize, &(&'static str, u32))| {
         let largest = rows.iter().filter(|row| row.dimension == Some(index)).max_by_key(|row| row.factor)?;
         let tens = f64::from(largest.factor).log10();
@@ -209,8 +224,8 @@ fn drift_says(drift: f64) -> String {
     )
 }
 
-/// Why the figures are not to be believed.
-fn reasons(rows: &[Row]) -> Vec<String> {
+/// Why the figures are not to be believed; `shards` is who else had the CPUs while shards were measured.
+fn reasons(rows: &[Row], shards: &Verdict) -> Vec<String> {
     let mut reasons: Vec<String> = rows
         .iter()
         .filter(|row| !row.verdict.valid)
@@ -219,24 +234,26 @@ fn reasons(rows: &[Row]) -> Vec<String> {
     if FLAT_MAX < drift(rows) {
         reasons.push(drift_says(drift(rows)));
     }
+    reasons.extend(shards.reasons.iter().map(|reason| format!("shards: {reason}")));
     reasons
 }
 
 fn figures(rows: &[Row], growths: &[(&'static str, f64)]) -> Vec<Figure> {
-    let base = base_us(rows);
-    let first = bases(rows).next().expect("the base is always measured");
     let mut figures: Vec<Figure> = growths
         .iter()
         .map(|(name, growth)| (format!("an order's cost for 10 times the {name}"), *growth))
         .map(|(what, growth)| Figure::new(what, sheet::rounded(growth), Unit::Ratio))
         .collect();
-    let us = |what: String, value: f64| Figure::new(what, sheet::rounded(value), Unit::Us);
+    let times: [(&str, Time); 3] = [
+        (&format!("{BUT_SIGN}, p50"), |row| row.cost_us),
+        ("match, p50", |row| row.match_us),
+        ("order, p99", |row| row.place.p99_us),
+    ];
     for row in rows.iter().filter(|row| row.dimension.is_some()) {
-        let name = row.name();
-        figures
-            .push(us(format!("{name}: {BUT_SIGN}, p50"), row.cost_us).beside("base", sheet::rounded(base)));
-        figures.push(us(format!("{name}: match, p50"), row.match_us).beside("base", first.match_us));
-        figures.push(us(format!("{name}: order, p99"), row.place.p99_us).beside("base", first.place.p99_us));
+        figures.extend(times.iter().map(|(what, of)| {
+            let figure = Figure::new(format!("{}: {what}", row.name()), sheet::rounded(of(row)), Unit::Us);
+            figure.beside("base", sheet::rounded(base_us(rows, *of)))
+        }));
     }
     figures
 }
@@ -264,7 +281,7 @@ mod tests {
             row(Some(0), 100, 5.2),
             row(Some(2), 10, 20.0),
             row(Some(2), 100, 80.0),
-            row(None, 1, 5.1),
+            Row { place: Quantiles { p99_us: 80.0, ..Quantiles::default() }, ..row(None, 1, 5.1) },
         ]
     }
 
@@ -280,13 +297,14 @@ mod tests {
 
     #[test]
     fn a_base_that_does_not_come_again_and_a_disturbed_size_are_reasons() {
-        assert_eq!(reasons(&rows()), [] as [String; 0]);
+        assert_eq!(reasons(&rows(), &Verdict::because(Vec::new())), [] as [String; 0]);
         let mut moved = rows();
         moved[5].cost_us = 9.8;
         moved[1].verdict = Verdict::because(vec!["steal: 3 %".to_owned()]);
-        let reasons = reasons(&moved);
+        let reasons = reasons(&moved, &Verdict::because(vec!["steal: 4 %".to_owned()]));
         assert_eq!(reasons[0], "100 books: steal: 3 %");
         assert!(reasons[1].starts_with("The base itself moved by 100 %"), "{reasons:?}");
+        assert_eq!(reasons[2..], ["shards: steal: 4 %"]);
     }
 
     #[test]
@@ -304,6 +322,9 @@ mod tests {
         assert_eq!(figures.len(), 2 + 4 * 3);
         assert_eq!(figures[2].what, "100 books: all but sign, p50");
         assert_eq!(figures[2].beside.as_ref().map(|beside| beside.value), Some(5.0));
+        let p99 =
+            |name: &str| figures.iter().find(|figure| figure.what == name).and_then(|it| it.beside.clone());
+        assert_eq!(p99("100 books: order, p99").map(|base| base.value), Some(70.0), "the mean of both bases");
         for (index, figure) in figures.iter().enumerate() {
             assert!(figures[..index].iter().all(|other| other.what != figure.what), "{}", figure.what);
         }

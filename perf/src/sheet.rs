@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::figures::{Figure, Line, Unit};
 use crate::machine::Environment;
 use crate::report;
+use crate::scale;
 use crate::verdict::Verdict;
 use crate::watch::Share;
 
@@ -59,6 +60,15 @@ impl Sheet {
     /// The sheet with the options of the measured server.
     pub(crate) fn of_server(self, settings: Vec<String>) -> Self {
         Self { settings, ..self }
+    }
+
+    /// What a row says of the ratio of a figure to what is beside it; nothing where the clock is too coarse for one.
+    pub(crate) fn ratio(&self, figure: &Figure) -> String {
+        let beside = figure.beside.as_ref().map(|beside| beside.value);
+        let is_coarse =
+            |base: f64| self.name == scale::SHEET && figure.unit == Unit::Us && base < scale::RATIO_US_MIN;
+        let beside = beside.filter(|base| !is_coarse(*base));
+        beside.map_or_else(String::new, |base| format!("{:.2}", figure.value / base))
     }
 
     /// Reads a sheet that was written.
@@ -209,6 +219,21 @@ mod tests {
         assert_eq!(Sheet::parse(&set.json()), Ok(set));
         let other = example().json().replacen("\"schema\": 1", "\"schema\": 7", 1);
         assert_eq!(Sheet::parse(&other).unwrap_err(), "schema 7; this program reads 1");
+    }
+
+    #[test]
+    fn a_ratio_stands_only_where_the_clock_is_fine_enough() {
+        for (name, value, base, ratio) in [
+            ("scale", 0.6, Some(0.4), ""),
+            ("scale", 4.4, Some(4.0), "1.10"),
+            ("bench-matching", 0.6, Some(0.4), "1.50"),
+            ("scale", 4.4, None, ""),
+        ] {
+            let sheet = Sheet { name: name.to_owned(), ..example() };
+            let figure = Figure::new("x", value, Unit::Us);
+            let figure = base.map_or(figure.clone(), |base| figure.beside("base", base));
+            assert_eq!(sheet.ratio(&figure), ratio, "{name}, {value} beside {base:?}");
+        }
     }
 
     #[test]
