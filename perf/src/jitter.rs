@@ -85,6 +85,11 @@ impl Jitter {
         }
     }
 
+    /// The part of the loss that no thread of this machine is charged with: interrupts, and what the host took.
+    pub(crate) fn uncharged_percent(&self) -> f64 {
+        (self.lost_percent - self.threads_percent.unwrap_or(0.0)).max(0.0)
+    }
+
     /// Who had what of it, in the words of `outcry check`. If the slowest orders meet long gaps and somebody else had
     /// most of those, says who.
     pub(crate) fn takers(&self) -> String {

@@ -333,6 +333,14 @@ impl Summary {
         rows.filter(move |row| meanwhile.iter().all(|told| told.cpu != row.cpu))
     }
 
+    /// What a thread that only spins lost of the CPUs of which only the part of other threads is known while the load
+    /// was on.
+    pub(crate) fn beside_waiting(&self) -> impl Iterator<Item = &Jitter> {
+        let meanwhile = self.meanwhile();
+        let rows = self.jitter_before.iter().chain(&self.jitter_after);
+        rows.filter(move |row| meanwhile.iter().any(|told| told.cpu == row.cpu && !told.is_all))
+    }
+
     /// Reads a summary from a file.
     pub(crate) fn read(path: &Path) -> Result<Self, String> {
         let text = std::fs::read_to_string(path).map_err(|fault| format!("{}: {fault}", path.display()))?;

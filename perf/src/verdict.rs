@@ -17,6 +17,9 @@ pub(crate) const RATE_MISSED: &str = "rate missed";
 /// The start of the reason that the client sent behind its schedule at p99.
 pub(crate) const GENERATOR_LATE: &str = "generator late";
 
+/// The start of the reason that the hypervisor had the CPUs.
+const STEAL: &str = "steal";
+
 /// The most that a thread that only spins may lose of a CPU, in percent; the same limit as in `outcry check --jitter`.
 pub(crate) const LOST_PERCENT_MAX: f64 = valid::LOST_PERCENT_MAX as f64;
 
@@ -28,6 +31,9 @@ const NOTICING_BUSY_MAX: f64 = 0.9;
 pub(crate) struct Meanwhile {
     pub(crate) cpu: usize,
     pub(crate) lost_percent: f64,
+    /// Whether that is all of the loss. Waiting for the CPU is only the part that other threads had: a host that takes
+    /// the CPU makes nobody here wait for it.
+    pub(crate) is_all: bool,
     /// The loss as a sentence, named by the thread that noticed it.
     pub(crate) text: String,
 }
@@ -48,12 +54,12 @@ pub(crate) fn meanwhile(
             let text = format!(
                 "{name}, which spins, had none of CPU {cpu} for {lost_percent:.1} % of its time without work"
             );
-            return Some(Meanwhile { cpu, lost_percent, text });
+            return Some(Meanwhile { cpu, lost_percent, is_all: true, text });
         }
         let lost_percent = told.waited_percent?;
         let text =
             format!("{name} waited for CPU {cpu}, which others had, for {lost_percent:.1} % of the time");
-        Some(Meanwhile { cpu, lost_percent, text })
+        Some(Meanwhile { cpu, lost_percent, is_all: false, text })
     };
     let trading = threads.iter().filter(|thread| thread.is_trading());
     let mut all: Vec<Meanwhile> = trading.filter_map(of_thread).collect();
@@ -61,9 +67,18 @@ pub(crate) fn meanwhile(
     all.extend(clients.map(|lost_percent| Meanwhile {
         cpu: client_cpu,
         lost_percent,
+        is_all: false,
         text: format!("others had {lost_percent:.1} % of CPU {client_cpu}, which is the client's"),
     }));
     all
+}
+
+/// What counts of the loss of a thread that only spins, before or after the run. If what other threads had while the
+/// load was on is known, only what nobody here is charged with counts, and only if it is more. Nothing counts if all of
+/// the loss is known.
+fn counted_percent(meanwhile: &[Meanwhile], row: &Jitter) -> Option<f64> {
+    let Some(told) = meanwhile.iter().find(|told| told.cpu == row.cpu) else { return Some(row.lost_percent) };
+    Some(row.uncharged_percent()).filter(|percent| !told.is_all && told.lost_percent < *percent)
 }
 
 /// What the verdict is judged by.
@@ -139,8 +154,9 @@ impl Verdict {
         Self { valid: reasons.is_empty(), reasons }
     }
 
-    /// Judges the CPUs of the run as well: by what was lost of them while the load was on. Where that is not known, by
-    /// what a thread that only spins lost before or after the run, whichever is more.
+    /// Judges the CPUs of the run as well: by what was lost of them while the load was on. Where that is not known, or
+    /// only the part that other threads had, by what a thread that only spins lost before or after the run, whichever is
+    /// more.
     pub(crate) fn and_cpus(mut self, meanwhile: &[Meanwhile], before: &[Jitter], after: &[Jitter]) -> Self {
         for Meanwhile { cpu, text, .. } in
             meanwhile.iter().filter(|told| LOST_PERCENT_MAX < told.lost_percent)
@@ -150,24 +166,30 @@ impl Verdict {
             );
             self.reasons.push(reason);
         }
-        let is_told = |row: &Jitter| meanwhile.iter().any(|told| told.cpu == row.cpu);
-        let around =
-            || before.iter().map(|row| ("before", row)).chain(after.iter().map(|row| ("after", row)));
-        let all = || around().filter(|(_, row)| !is_told(row));
-        let is_worst = |row: &Jitter| {
-            all().all(|(_, other)| other.cpu != row.cpu || other.lost_percent <= row.lost_percent)
+        let around = before.iter().map(|row| ("before", row)).chain(after.iter().map(|row| ("after", row)));
+        let counted: Vec<_> = around
+            .filter_map(|(when, row)| Some((when, row, counted_percent(meanwhile, row)?)))
+            .filter(|(.., percent)| LOST_PERCENT_MAX < *percent)
+            .collect();
+        let is_worst = |cpu: usize, percent: f64| {
+            counted.iter().all(|(_, other, others)| other.cpu != cpu || *others <= percent)
         };
-        for (when, row) in all().filter(|(_, row)| LOST_PERCENT_MAX < row.lost_percent && is_worst(row)) {
+        for (when, row, percent) in counted.iter().filter(|(_, row, percent)| is_worst(row.cpu, *percent)) {
+            let which = if *percent < row.lost_percent { ", which no thread here had" } else { "" };
             self.reasons.push(format!(
-                "others had CPU {}: {when} the run a thread that only spins lost {:.1} % of it (at most \
+                "others had CPU {}: {when} the run a thread that only spins lost {percent:.1} % of it{which} (at most \
                  {LOST_PERCENT_MAX:.0} %): {}",
                 row.cpu,
-                row.lost_percent,
                 row.takers()
             ));
         }
         self.valid = self.reasons.is_empty();
         self
+    }
+
+    /// Whether others, or the host, had the CPUs.
+    pub(crate) fn is_disturbed(&self) -> bool {
+        self.reasons.iter().any(|reason| [STEAL, "others had"].iter().any(|start| reason.starts_with(start)))
     }
 
     /// VALID or INVALID.
@@ -196,7 +218,7 @@ fn lost(share: Share, largest: Option<&Other>, cpus: usize) -> Vec<String> {
         },
     );
     for (what, had, who) in [
-        ("steal", share.stolen, "; the host had them, for other guests or for this one's disks and cards"),
+        (STEAL, share.stolen, "; the host had them, for other guests or for this one's disks and cards"),
         ("others had the machine", share.others, most.as_str()),
     ] {
         if LOST_MAX * cpus < had {
@@ -319,29 +341,45 @@ mod tests {
     #[test]
     fn what_a_cpu_lost_while_the_load_was_on_counts_before_what_it_lost_around() {
         let example = crate::summary::example();
-        let around = [0, 1].map(|cpu| Jitter { cpu, lost_percent: 3.0, ..example.jitter_before[0].clone() });
         let (of_loop, of_client) = (
             "CPU 0: while the load was on, outcry-shard0, which spins, had none of CPU 0 for 2.1 % of its time without work",
             "CPU 1: while the load was on, others had 2.1 % of CPU 1, which is the client's (at most 2 %)",
         );
         let after = ["CPU 0: before the run", "CPU 1: before the run"];
+        let of_host = [
+            "CPU 0: before the run a thread that only spins lost 2.9 % of it, which no thread here had (at most 2 %)",
+            "CPU 1: before the run a thread that only spins lost 2.9 % of it, which no thread here had (at most 2 %)",
+        ];
         let of_sleeper = "CPU 0: while the load was on, outcry-shard0 waited for CPU 0, which others had, for 2.1 % of the time";
-        for (wait, busy, of_its_loop, of_clients, starts) in [
-            ("spin", 0.5, Some(2.0), Some(2.0), vec![]),
-            ("spin", 0.5, Some(2.1), Some(0.1), vec![of_loop]),
-            ("spin", 0.5, Some(0.1), Some(2.1), vec![of_client]),
-            ("park", 0.5, Some(2.0), Some(0.1), vec![]),
-            ("park", 0.5, Some(2.1), Some(0.1), vec![of_sleeper]),
+        // Around the run 3 % of both CPUs were lost, this much of it to other threads.
+        let (threads, host) = (2.9, 0.1);
+        for (wait, busy, of_its_loop, of_clients, around, starts) in [
+            ("spin", 0.5, Some(2.0), Some(2.0), threads, vec![]),
+            ("spin", 0.5, Some(2.1), Some(0.1), threads, vec![of_loop]),
+            ("spin", 0.5, Some(0.1), Some(2.1), threads, vec![of_client]),
+            ("park", 0.5, Some(2.0), Some(0.1), threads, vec![]),
+            ("park", 0.5, Some(2.1), Some(0.1), threads, vec![of_sleeper]),
+            // A host takes a CPU without making anybody here wait; only a loop that spins notices.
+            ("spin", 0.5, Some(0.1), Some(0.1), host, vec![of_host[1]]),
+            ("park", 0.5, Some(0.1), Some(0.1), host, of_host.to_vec()),
+            // The larger of the two counts.
+            ("park", 0.5, Some(3.1), Some(0.1), host, vec!["CPU 0: while the load was on", of_host[1]]),
             // Where nobody noticed: a loop with hardly any idle time, or a server or kernel that does not report it.
-            ("park", 0.5, None, Some(0.1), vec![after[0]]),
-            ("spin", 0.95, Some(0.1), Some(0.1), vec![after[0]]),
-            ("spin", 0.5, None, None, after.to_vec()),
+            ("park", 0.5, None, Some(0.1), threads, vec![after[0]]),
+            ("spin", 0.95, Some(0.1), Some(0.1), threads, vec![after[0]]),
+            ("spin", 0.5, None, None, threads, after.to_vec()),
         ] {
+            let rows = [0, 1].map(|cpu| Jitter {
+                cpu,
+                lost_percent: 3.0,
+                threads_percent: Some(around),
+                ..example.jitter_before[0].clone()
+            });
             let away = of_its_loop.map(|lost_percent| Away { lost_percent, ..Away::default() });
             let loops = [LoopBusy { busy, away, waited_percent: of_its_loop, ..example.loops[0].clone() }];
             let threads = [Thread { cpu: Some(0), wait: wait.to_owned(), ..example.threads[0].clone() }];
             let told = meanwhile(&loops, &threads, (1, of_clients));
-            let Verdict { reasons, .. } = Verdict::of(&QUIET).and_cpus(&told, &around, &[]);
+            let Verdict { reasons, .. } = Verdict::of(&QUIET).and_cpus(&told, &rows, &[]);
             assert_eq!(reasons.len(), starts.len(), "{reasons:?}");
             assert!(
                 reasons

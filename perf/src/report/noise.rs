@@ -17,13 +17,11 @@ const CPUS_OF_SHARES: f64 = 2.0;
 /// Whether this box, as it was, can give a VALID run, whatever this run's verdict. Each amount has its limit beside it;
 /// the reasons of a verdict have theirs already.
 pub(crate) fn can_be_valid(summary: &Summary) -> String {
-    let reasons = &summary.verdict.reasons;
-    let is_boxes = |reason: &String| ["steal", "others had"].iter().any(|start| reason.starts_with(start));
-    if reasons.iter().any(is_boxes) {
+    if summary.verdict.is_disturbed() {
         return "As it was, this box cannot give a VALID run.".to_owned();
     }
     let had = lost(summary);
-    if reasons.is_empty() {
+    if summary.verdict.valid {
         format!("This box can give a VALID run: {had}.")
     } else {
         format!("This box can give a VALID run ({had}); the load or the client made this one INVALID.")
@@ -46,6 +44,10 @@ fn lost(summary: &Summary) -> String {
     let around = summary.around().map(|row| row.lost_percent).reduce(f64::max);
     lost.extend(around.map(|most| {
         format!("before and after, a thread that only spins lost {most:.1} % of a CPU ({})", beside(most))
+    }));
+    let uncharged = summary.beside_waiting().map(Jitter::uncharged_percent).reduce(f64::max);
+    lost.extend(uncharged.map(|most| {
+        format!("before and after, a thread that only spins lost {most:.1} % with which no thread here is charged ({})", beside(most))
     }));
     let all = summary.jitter_before.iter().chain(&summary.jitter_after);
     let is_told = |row: &&Jitter| meanwhile.iter().any(|told| told.cpu == row.cpu);
@@ -164,7 +166,10 @@ fn noise(summary: &Summary) -> Option<String> {
     const QUIET: &str = "`scripts/perf jitter` (or `outcry check --jitter`) tells when it is quiet";
     let most = summary.around().max_by(|one, other| one.lost_percent.total_cmp(&other.lost_percent));
     // What was there while the load was on comes first; losses before and after have names of their own.
-    let cpu = taker::most_taken(summary).or(most.map(|row| row.cpu));
+    let uncharged = summary.beside_waiting().filter(|row| LOST_PERCENT_MAX < row.uncharged_percent());
+    let uncharged =
+        uncharged.max_by(|one, other| one.uncharged_percent().total_cmp(&other.uncharged_percent()));
+    let cpu = taker::most_taken(summary).or(uncharged.or(most).map(|row| row.cpu));
     let of = |cpu| {
         let of = if taker::is_meanwhile(summary, cpu) { taker::of_cpu } else { taker::of_around };
         of(summary, cpu)
@@ -263,7 +268,8 @@ mod tests {
         (summary.client_cpu, summary.client_lost_percent) = (1, Some(0.5));
         summary.loops[0].away = Some(Away { lost_percent: 0.3, ..Away::default() });
         let meanwhile = "outcry-shard0, which spins, had none of CPU 0 for 0.3 % of its time without work (within 2 %); others had \
-                         0.5 % of CPU 1, which is the client's (within 2 %).";
+                         0.5 % of CPU 1, which is the client's (within 2 %); before and after, a thread that only spins lost 0.1 % with \
+                         which no thread here is charged (within 2 %).";
         assert!(can_be_valid(&summary).ends_with(meanwhile), "{}", can_be_valid(&summary));
         let before = &mut summary.jitter_before[0];
         (before.lost_percent, before.threads_percent) = (64.1, Some(64.0));
