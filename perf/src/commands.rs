@@ -7,7 +7,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::compare::{self, Side};
-use crate::run::{self, Ground, Outcome};
+use crate::run::{self, Cpus, Ground, Outcome};
 use crate::scenario::{self, Plan};
 use crate::summary::{AsServe, Summary};
 use crate::{
@@ -190,10 +190,11 @@ impl Cli {
                 compare::run(&ground.among_many(), &plan, sides, *pairs)?;
             }
             Command::Jitter { seconds } => {
-                print!(
-                    "{}",
-                    jitter::table(&jitter::measure(&machine::allowed_cpus(), seconds_of(*seconds)?))
-                );
+                let allowed = machine::allowed_cpus();
+                let both = Cpus::choose().map_or_else(|_| allowed.clone(), |cpus| cpus.both().to_vec());
+                let of_run = placement::cpus(&placement::of(&ground.server, &[]).threads, &both);
+                let rows = jitter::measure(&allowed, seconds_of(*seconds)?);
+                print!("{}", jitter::table(&rows, &of_run));
             }
             Command::Bench { name, profile, words } => bench::run(&ground, name, profile, words)?,
             Command::Record { run } => records::keep(&ground, run.as_deref())?,

@@ -31,14 +31,12 @@ use crate::run::{Cpus, Ground, Rig};
 use crate::scenario::Plan;
 use crate::schedule::{Schedule, nanos};
 use crate::stats::{self, Nanos, Quantiles, histogram, record};
-use crate::watch::Share;
+use crate::verdict::Verdict;
+use crate::watch::{FamilyWatch, Other, Share};
 use crate::workload::Request;
 
 /// Orders a second over the socket, so few that none waits for another.
 const RATE: usize = 2_000;
-
-/// The server's and the client's.
-const CPUS: usize = 2;
 
 /// Orders that are synced to the disk one by one, each of which may take milliseconds.
 const DURABLE: usize = 500;
@@ -67,6 +65,7 @@ struct Layer {
 pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     let cpus = Cpus::choose()?;
     let plan = plan(orders)?;
+    let watch = FamilyWatch::begin();
     let schedule = Schedule::of(&plan);
     let mut rig = Rig::set(ground, &ground.server, &plan, cpus)?;
     let secret = text::base64_32(rig.accounts[0].secret().as_bytes()).ok_or("the secret is not base64")?;
@@ -74,7 +73,7 @@ pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     let owner =
         alloy_primitives::Address::parse_checksummed(&owner, None).map_err(|fault| fault.to_string())?;
     let token = TokenId(rig.tokens[0][0].to_be_bytes());
-    let loaded = rig.load(&plan, &schedule, cpus)?;
+    let loaded = rig.load(&plan, &schedule, cpus, &cpus.both())?;
     rig.end();
     let mut layers = {
         let _pinned = machine::pin(cpus.client)?;
@@ -92,13 +91,19 @@ pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     layers.push(Layer { name: "POST /order, loopback", times: whole });
     layers.push(Layer { name: "durable on this disk", times: durable(&ground.out)? });
     layers.push(Layer { name: "a bare write of 4 KiB", times: bare(&ground.out)? });
-    say(ground, &layers, &caution(loaded.share))
+    say(ground, &layers, &caution(watch.share(), watch.largest().as_ref(), machine::allowed_cpus().len()))
 }
 
-/// Whether anybody else had the CPUs while the server was measured.
-fn caution(share: Share) -> String {
-    let word = if share.is_ours(CPUS) { "VALID" } else { "INVALID" };
-    format!("{word}: others had {:.3} of the {CPUS} CPUs, the hypervisor {:.3}.", share.others, share.stolen)
+/// Whether anybody else had the CPUs from the first layer to the last.
+fn caution(share: Share, largest: Option<&Other>, cpus: usize) -> String {
+    let verdict = Verdict::of_share(share, largest, cpus, Vec::new());
+    if verdict.valid {
+        return format!(
+            "VALID: others had {:.3} of the {cpus} CPUs, the hypervisor {:.3}.",
+            share.others, share.stolen
+        );
+    }
+    format!("INVALID: {}.", verdict.reasons.join("; "))
 }
 
 /// One connection that places orders which rest.

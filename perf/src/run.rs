@@ -91,7 +91,7 @@ impl Cpus {
         }
     }
 
-    fn both(self) -> [usize; 2] {
+    pub(crate) fn both(self) -> [usize; 2] {
         [self.server, self.client]
     }
 }
@@ -180,9 +180,15 @@ impl Rig {
         Ok(Self { server, generator, accounts, tokens, folder })
     }
 
-    /// Sends a schedule's requests, on the client's CPU.
-    pub(crate) fn load(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
-        let loaded = self.load_whole(plan, schedule, cpus);
+    /// Sends a schedule's requests, on the client's CPU; `watched` are the CPUs of the client and of the server's loops.
+    pub(crate) fn load(
+        &mut self,
+        plan: &Plan,
+        schedule: &Schedule,
+        cpus: Cpus,
+        watched: &[usize],
+    ) -> Result<Loaded, String> {
+        let loaded = self.load_whole(plan, schedule, cpus, watched);
         if loaded.is_err() {
             // Otherwise stopping it would take a whole minute.
             self.server.kill_if_silent();
@@ -190,7 +196,13 @@ impl Rig {
         loaded
     }
 
-    fn load_whole(&mut self, plan: &Plan, schedule: &Schedule, cpus: Cpus) -> Result<Loaded, String> {
+    fn load_whole(
+        &mut self,
+        plan: &Plan,
+        schedule: &Schedule,
+        cpus: Cpus,
+        watched: &[usize],
+    ) -> Result<Loaded, String> {
         self.live_through(plan, cpus)?;
         let Workload { before, requests } = Workload::make(plan, schedule, &self.tokens, &mut self.accounts);
         let _pinned = machine::pin(cpus.client)?;
@@ -198,7 +210,7 @@ impl Rig {
         let writes = self.server.metric(WRITES)?;
         let disk = disk::Count::now(self.folder.path(), self.server.pid());
         let before = Look::at(&self.server);
-        let watch = Watch::begin(self.server.pid(), kernel_threads(plan));
+        let watch = Watch::begin(self.server.pid(), watched, kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let (unanswered, count) = (times.unanswered(), requests.len());
         if 0 < unanswered && self.server.kill_if_silent() {
@@ -285,11 +297,12 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter);
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
-    let loaded = stage.load(plan, &schedule, cpus)?;
+    let loaded = stage.load(plan, &schedule, cpus, &watched)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&watched, ground.jitter);
     let about = About {
         cpus,
+        watched,
         environment,
         said,
         settings: in_force,
@@ -307,6 +320,8 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
 /// What a summary says besides times.
 struct About {
     cpus: Cpus,
+    /// The CPUs that were measured on.
+    watched: Vec<usize>,
     environment: Environment,
     said: String,
     settings: Vec<String>,
@@ -342,7 +357,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         late_max_us: stats::as_micros(nanos(plan.late_max)),
         share: loaded.share,
         largest: loaded.others.largest.clone(),
-        cpus: about.cpus.both().len(),
+        cpus: about.watched.len(),
     })
     .and_cpus(
         &meanwhile(&loops, &about.threads, (about.cpus.client, client_lost_percent)),
@@ -382,6 +397,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         journal: loaded.told.journal,
         reads_in_server: loaded.told.reads,
         share: loaded.share,
+        share_cpus: about.watched.len(),
         largest_other: loaded.others.largest.clone(),
         others_of_cpus: loaded.others.of_cpus.clone(),
         client_cpu: about.cpus.client,

@@ -100,6 +100,10 @@ pub(crate) struct Summary {
     pub(crate) reads_in_server: Option<Quantiles>,
     /// How many CPUs the server and others had.
     pub(crate) share: Share,
+    /// Of how many CPUs that is: those of the client and of the server's pinned threads. Records from before it was kept
+    /// are of machines with two.
+    #[serde(default = "two")]
+    pub(crate) share_cpus: usize,
     /// Who of the others had most of them; none if no process had any, or in records from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) largest_other: Option<Other>,
@@ -155,6 +159,10 @@ pub(crate) struct Summary {
     pub(crate) jitter_after: Vec<Jitter>,
     /// The machine and the build.
     pub(crate) environment: Environment,
+}
+
+fn two() -> usize {
+    2
 }
 
 /// The times of one class.
@@ -429,6 +437,7 @@ pub(crate) fn example() -> Summary {
         journal: None,
         reads_in_server: None,
         share: Share { stolen: 0.0, others: 0.001, server: 1.0, kernel: 0.0 },
+        share_cpus: 2,
         largest_other: None,
         others_of_cpus: Vec::new(),
         client_cpu: 1,

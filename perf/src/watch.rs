@@ -1,4 +1,5 @@
-//! How much of the machine others had during a measurement, by the kernel's own accounts.
+//! How much others had of the CPUs that were measured on, by the kernel's own accounts. What a thread of the server that
+//! may run elsewhere had there counts as if it had run on these CPUs.
 
 use std::time::Instant;
 
@@ -8,10 +9,12 @@ use outcry::topology::valid;
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::machine;
+
 /// CPU time since boot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
-    /// Of all CPUs, without idle time and waiting for disks.
+    /// Of the CPUs that are measured on, without idle time and waiting for disks.
     busy: u64,
     /// The part of it that the hypervisor took.
     stolen: u64,
@@ -35,6 +38,8 @@ pub(crate) enum KernelThreads {
 /// Measures CPU time from a moment on.
 pub(crate) struct Watch {
     server: u32,
+    /// The CPUs that are measured on.
+    cpus: Vec<usize>,
     kernel: KernelThreads,
     crowd: Crowd,
     begin: Instant,
@@ -88,29 +93,21 @@ impl Other {
 /// The part of the measured CPUs that others may have had.
 pub(crate) const LOST_MAX: f64 = valid::SHARE_PERCENT_MAX as f64 / 100.0;
 
-impl Share {
-    /// Whether others had so little of `cpus` CPUs that it cannot have mattered.
-    pub(crate) fn is_ours(self, cpus: usize) -> bool {
-        #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
-        let bound = LOST_MAX * cpus as f64;
-        self.stolen <= bound && self.others <= bound
-    }
-}
-
 /// How long the starter of a process that has ended is watched: in this time a shell's loop starts
 /// several.
 const STARTER_WATCHED: std::time::Duration = std::time::Duration::from_millis(500);
 
 impl Watch {
-    /// Watches this process and the server.
-    pub(crate) fn begin(server: u32, kernel: KernelThreads) -> Self {
+    /// Watches this process and the server on these CPUs.
+    pub(crate) fn begin(server: u32, cpus: &[usize], kernel: KernelThreads) -> Self {
         let crowd = Crowd::of_processes(Some(server));
-        Self { server, kernel, crowd, begin: Instant::now(), spent: spent(server, kernel) }
+        let (begin, spent) = (Instant::now(), spent(server, cpus, kernel));
+        Self { server, cpus: cpus.to_vec(), kernel, crowd, begin, spent }
     }
 
     /// What was spent since the start.
     pub(crate) fn share(&self) -> Share {
-        share(self.spent, spent(self.server, self.kernel), self.begin.elapsed().as_secs_f64())
+        share(self.spent, spent(self.server, &self.cpus, self.kernel), self.begin.elapsed().as_secs_f64())
     }
 
     /// Which of the others had most since the start, of all CPUs and of each of `cpus`.
@@ -161,7 +158,8 @@ pub(crate) struct FamilyWatch {
 impl FamilyWatch {
     /// Starts now.
     pub(crate) fn begin() -> Self {
-        let (busy, stolen) = of_stat(&std::fs::read_to_string("/proc/stat").unwrap_or_default());
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus());
         let (own, children) = (own_ns(), children_ns());
         let (kernel, crowd) = (kernel_threads_ns(), Crowd::of_processes(None));
         Self { begin: Instant::now(), busy, stolen, own, children, kernel, crowd }
@@ -218,9 +216,9 @@ fn kernel_threads_ns() -> u64 {
     pids.filter(is_kernels).map(used_ns).sum()
 }
 
-fn spent(server: u32, kernel: KernelThreads) -> Spent {
+fn spent(server: u32, cpus: &[usize], kernel: KernelThreads) -> Spent {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let (busy, stolen) = of_stat(&stat);
+    let (busy, stolen) = of_stat(&stat, cpus);
     let server = used_ns(server);
     let kernel = match kernel {
         KernelThreads::Others => 0,
@@ -229,14 +227,19 @@ fn spent(server: u32, kernel: KernelThreads) -> Spent {
     Spent { busy, stolen, ours: server + used_ns(std::process::id()), server, kernel }
 }
 
-/// Busy and stolen nanoseconds, from the line for all CPUs.
-fn of_stat(stat: &str) -> (u64, u64) {
-    let line = stat.lines().next().unwrap_or_default();
-    let ticks: Vec<u64> = line.split_whitespace().skip(1).filter_map(|word| word.parse().ok()).collect();
-    let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
-    // user nice system idle iowait irq softirq steal; the time of guests is within user.
-    let busy = at(0) + at(1) + at(2) + at(5) + at(6) + at(7);
-    (busy * TICK_NS, at(7) * TICK_NS)
+/// Busy and stolen nanoseconds of these CPUs, from the line of each.
+fn of_stat(stat: &str, cpus: &[usize]) -> (u64, u64) {
+    let of_line = |line: &str| {
+        let mut words = line.strip_prefix("cpu")?.split_whitespace();
+        let cpu: usize = words.next()?.parse().ok()?;
+        let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
+        let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
+        // user nice system idle iowait irq softirq steal; the time of guests is within user.
+        let busy = at(0) + at(1) + at(2) + at(5) + at(6) + at(7);
+        cpus.contains(&cpu).then_some((busy * TICK_NS, at(7) * TICK_NS))
+    };
+    let of_cpus = stat.lines().filter_map(of_line);
+    of_cpus.fold((0, 0), |(busy, stolen), of_one| (busy + of_one.0, stolen + of_one.1))
 }
 
 /// A column of a thread's `schedstat` (proc(5)).
@@ -308,9 +311,19 @@ mod tests {
     }
 
     #[test]
-    fn busy_is_everything_but_idle_and_waiting() {
-        let stat = "cpu  100 1 50 9000 300 7 3 20 0 0\ncpu0 1 2 3\n";
-        assert_eq!(of_stat(stat), (181 * TICK_NS, 20 * TICK_NS));
+    fn busy_is_everything_but_idle_and_waiting_of_the_cpus_that_are_measured_on() {
+        let stat = "cpu  111 1 52 9003 300 7 3 21 0 0\ncpu0 100 1 50 9000 300 7 3 20 0 0\ncpu1 1 0 2 3\n\
+                    cpu10 10 0 0 0 0 0 0 1\nintr 5\n";
+        for (cpus, busy, stolen) in [
+            (&[0][..], 181, 20),
+            (&[0, 1], 184, 20),
+            // Others may do what they like elsewhere.
+            (&[1], 3, 0),
+            (&[0, 1, 10], 195, 21),
+            (&[7], 0, 0),
+        ] {
+            assert_eq!(of_stat(stat, cpus), (busy * TICK_NS, stolen * TICK_NS), "{cpus:?}");
+        }
     }
 
     #[test]
@@ -341,10 +354,10 @@ mod tests {
     #[test]
     fn the_kernels_threads_are_asked_for_only_where_they_are_told_apart() {
         let pid = std::process::id();
-        assert_eq!(spent(pid, KernelThreads::Others).kernel, 0);
+        assert_eq!(spent(pid, &[0], KernelThreads::Others).kernel, 0);
         // Some thread of the kernel has run since boot, if this machine shows them at all.
         let shown = 0 < kernel_threads_ns();
-        assert_eq!(0 < spent(pid, KernelThreads::Apart).kernel, shown);
+        assert_eq!(0 < spent(pid, &[0], KernelThreads::Apart).kernel, shown);
     }
 
     #[test]

@@ -11,9 +11,6 @@ use crate::summary::Summary;
 use crate::verdict::{LOST_PERCENT_MAX, RATE_MISSED};
 use crate::watch::LOST_MAX;
 
-/// The server's CPU and the client's: the verdict's shares refer to these.
-const CPUS_OF_SHARES: f64 = 2.0;
-
 /// Whether this box, as it was, can give a VALID run, whatever this run's verdict. Each amount has its limit beside it;
 /// the reasons of a verdict have theirs already.
 pub(crate) fn can_be_valid(summary: &Summary) -> String {
@@ -31,8 +28,10 @@ pub(crate) fn can_be_valid(summary: &Summary) -> String {
 /// How much of the CPUs others had, by every account there is.
 fn lost(summary: &Summary) -> String {
     let kernel = kernel(summary).map_or_else(String::new, |words| format!("; {words}"));
-    let share = |cpus: f64| {
-        let of_all = cpus / CPUS_OF_SHARES;
+    let cpus = summary.share_cpus;
+    #[allow(clippy::cast_precision_loss, reason = "CPUs are few")]
+    let share = |had: f64| {
+        let of_all = had / cpus as f64;
         (100.0 * of_all, valid::beside(of_all <= LOST_MAX, valid::SHARE_PERCENT_MAX))
     };
     let ((others, beside_others), (host, beside_host)) =
@@ -64,7 +63,7 @@ fn lost(summary: &Summary) -> String {
         )
     }));
     format!(
-        "other processes had {others:.1} % of the {CPUS_OF_SHARES} CPUs ({beside_others}) and the host {host:.1} % \
+        "other processes had {others:.1} % of the {cpus} CPUs ({beside_others}) and the host {host:.1} % \
          ({beside_host}){kernel}; {}",
         lost.join("; ")
     )

@@ -278,7 +278,7 @@ fn of_loop(summary: &Summary) -> Option<usize> {
 /// What the host is charged with while the load was on, in percent of one CPU; it is only reported for all CPUs
 /// together.
 fn host_percent(summary: &Summary) -> f64 {
-    let cpus = summary.environment.cpus.len().max(1);
+    let cpus = summary.share_cpus.max(1);
     100.0 * summary.share.stolen / f64::from(u32::try_from(cpus).unwrap_or(u32::MAX))
 }
 
@@ -324,7 +324,6 @@ mod tests {
         ] {
             summary.loops[0].away = Some(away(threads));
             summary.share.stolen = stolen;
-            summary.environment.cpus = vec![0, 1];
             assert_eq!(told(&summary), [expected, "the host"], "{threads} {stolen}");
             assert_eq!(by(&summary), format!("CPU 0 was taken: {expected}"));
         }
@@ -429,7 +428,6 @@ mod tests {
             (Some(0.05), 0.02, "p99", 1),
         ] {
             let mut summary = Summary { client_lost_percent, ..example() };
-            summary.environment.cpus = vec![0, 1];
             summary.share.stolen = stolen;
             summary.loops[0].away = Some(Away { slowest_us: 100.0, around_p99_us: 50.0, ..away(0.6) });
             summary.jitter_before = vec![Jitter {
