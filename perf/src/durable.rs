@@ -9,6 +9,10 @@
 //! The wait is reported twice. As a client sees it, it is the difference of the two medians, with everything that
 //! the client's CPU adds to them. The server's own is its stage `journal`, from the frame in the log until its loop
 //! sees that the frame is on the disk; nothing of the client is in it.
+//!
+//! The verdict is of the runs in turn, and of the CPUs from the first run to the last. A rate of the sweep that was not
+//! held is tried once more, and the second run counts, because the sweep only looks for a rate that can be held. What
+//! acts share a write is told of the rates that were held while nobody else had the CPUs.
 
 use crate::bench;
 use crate::compare;
@@ -56,6 +60,15 @@ struct Step {
     p50_us: f64,
     /// Acts that shared one write.
     acts_per_write: f64,
+    /// Whether others had the CPUs meanwhile.
+    is_disturbed: bool,
+}
+
+impl Step {
+    /// Whether it says how many acts share a write at its rate.
+    fn is_told(&self) -> bool {
+        is_held(self) && !self.is_disturbed
+    }
 }
 
 /// The median of one run's orders that rest, in microseconds.
@@ -261,6 +274,7 @@ fn step(summary: &Summary) -> Result<Step, String> {
         achieved_per_s: summary.achieved_per_s,
         p50_us: Middle::of(summary)?.order_us,
         acts_per_write,
+        is_disturbed: summary.verdict.is_disturbed(),
     })
 }
 
@@ -326,7 +340,7 @@ fn figures(found: &Found) -> Vec<Figure> {
             .beside("bare write of 4 KiB", bare),
         us("a bare write of 4 KiB, p99", found.bare_p99_us),
     ];
-    figures.extend(found.steps.iter().filter(|step| is_held(step)).map(|step| {
+    figures.extend(found.steps.iter().filter(|step| step.is_told()).map(|step| {
         let what = format!("acts that share a write at {}/s", report::count(step.offered_per_s));
         Figure::new(what, sheet::rounded(step.acts_per_write), Unit::Count)
     }));
@@ -338,7 +352,8 @@ mod tests {
     use super::*;
 
     fn at(offered_per_s: f64, achieved_per_s: f64) -> Step {
-        Step { offered_per_s, achieved_per_s, p50_us: 90.0, acts_per_write: offered_per_s / 1_000.0 }
+        let acts_per_write = offered_per_s / 1_000.0;
+        Step { offered_per_s, achieved_per_s, p50_us: 90.0, acts_per_write, is_disturbed: false }
     }
 
     fn middle(order_us: f64, late_us: f64, journal_us: f64) -> Middle {
@@ -356,6 +371,18 @@ mod tests {
             runs: 12,
             bare_us: 25.0,
             bare_p99_us: 80.0,
+        }
+    }
+
+    #[test]
+    fn what_shares_a_write_is_told_of_rates_that_were_held_while_nobody_else_had_the_cpus() {
+        for (is_disturbed, achieved_per_s, count) in [(false, 500.0, 2), (true, 500.0, 1), (false, 200.0, 1)]
+        {
+            let mut found = found();
+            found.steps[0] = Step { is_disturbed, ..at(500.0, achieved_per_s) };
+            let told =
+                figures(&found).into_iter().filter(|figure| figure.what.starts_with("acts that share"));
+            assert_eq!(told.count(), count, "{is_disturbed}, {achieved_per_s} a second");
         }
     }
 
