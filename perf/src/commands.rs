@@ -106,7 +106,7 @@ enum Command {
         #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
         b_set: Vec<String>,
         /// Pairs of runs; the order within each changes.
-        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(4..=1_000))]
+        #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(i64::from(compare::PAIRS_MIN)..=1_000))]
         pairs: u32,
         /// Seconds that are measured in each run.
         #[arg(long, default_value_t = 2.0)]

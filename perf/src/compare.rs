@@ -1,6 +1,10 @@
-//! Two servers, or two settings of one, under the same load. Runs come in pairs whose order changes (AB,
-//! BA, …), so that drift affects both sides alike; the result is a ratio, with an interval from resampling
-//! the pairs.
+//! Two servers, or two settings of one, under the same load. Runs come in pairs whose order changes (AB, BA, …), so that
+//! drift affects both sides alike. The result is the median of the pairs' ratios.
+//!
+//! If A and B are alike, each pair is as likely to be above 1 as below. So how many are tells how likely chance alone is
+//! to do that, whatever noise is like (the sign test), and the same count gives the interval of the median. Several
+//! figures have as many chances to look different, so a difference is claimed only if its chance, times the number of
+//! figures, is at most one in twenty (Bonferroni).
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -11,14 +15,14 @@ use crate::machine;
 use crate::report::{self, Page};
 use crate::run::{self, Ground};
 use crate::scenario::Plan;
-use crate::schedule::Random;
 use crate::summary::{ClassTimes, Summary};
 
-/// Resamples for an interval; between seeds its ends move by less than one printed digit.
-const RESAMPLES: usize = 10_000;
+/// A difference with at most this chance of being none is claimed.
+const CHANCE_MAX: f64 = 0.05;
 
-/// The part of all resamples whose median lies within the interval.
-const CONFIDENCE: f64 = 0.95;
+/// The fewest pairs of which one figure can say anything: if all of six agree, chance does that in 3 of 100 comparisons,
+/// and in 6 of 100 with five.
+pub(crate) const PAIRS_MIN: u32 = 6;
 
 /// The figure of a class that is compared.
 type Figure = fn(&ClassTimes) -> f64;
@@ -30,10 +34,12 @@ pub(crate) struct Ratio {
     pub(crate) figure: String,
     /// Median of the ratios of all pairs.
     pub(crate) median: f64,
-    /// Lower end of the interval that holds the medians of 95 of 100 resamples.
+    /// Lower end of the interval that holds the true median in 95 of 100 comparisons, of this figure alone.
     pub(crate) low: f64,
     /// Upper end of that interval.
     pub(crate) high: f64,
+    /// The chance that so many pairs agree if A and B are alike.
+    pub(crate) chance: f64,
     /// Median of A in microseconds.
     pub(crate) a_us: f64,
     /// Median of B in microseconds.
@@ -42,13 +48,31 @@ pub(crate) struct Ratio {
 
 impl Ratio {
     /// What it means.
-    pub(crate) fn says(&self) -> String {
-        let part = |ratio: f64| format!("{:.1} %", 100.0 * (ratio - 1.0).abs());
-        match (self.low, self.high) {
-            (low, _) if 1.0 < low => format!("B is slower, by {}", part(self.median)),
-            (_, high) if high < 1.0 => format!("B is faster, by {}", part(self.median)),
-            _ => "no difference seen".to_owned(),
+    pub(crate) fn says(&self, among: Among) -> String {
+        if CHANCE_MAX < self.chance {
+            return "no difference seen".to_owned();
         }
+        let is = if among.claims(self.chance) { "is" } else { "seems" };
+        let way = if 1.0 < self.median { "slower" } else { "faster" };
+        format!("B {is} {way}, by {:.1} %", 100.0 * (self.median - 1.0).abs())
+    }
+}
+
+/// What a ratio stands among.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Among {
+    /// How many figures are compared.
+    pub(crate) figures: usize,
+    /// How many runs are INVALID.
+    pub(crate) invalid_runs: usize,
+}
+
+impl Among {
+    /// Whether a difference is claimed: no run is INVALID, and all figures together have that chance at most.
+    fn claims(self, chance: f64) -> bool {
+        #[allow(clippy::cast_precision_loss, reason = "figures are few")]
+        let figures = self.figures as f64;
+        self.invalid_runs == 0 && chance * figures <= CHANCE_MAX
     }
 }
 
@@ -108,11 +132,12 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
             runs[side].push(summary);
         }
     }
-    let ratios = ratios(&runs[0], &runs[1], plan.seed);
-    for ratio in &ratios {
-        println!("{}", line(ratio));
-    }
+    let ratios = ratios(&runs[0], &runs[1]);
     let invalid = runs.iter().flatten().filter(|summary| !summary.verdict.valid).count();
+    let among = Among { figures: ratios.len(), invalid_runs: invalid };
+    for ratio in &ratios {
+        println!("{}", line(ratio, among));
+    }
     let caution = caution(invalid, 2 * pairs);
     println!("{caution}");
     let last = runs[1].last().expect("there are pairs");
@@ -141,11 +166,13 @@ fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize) -> Result<[Plan; 2], St
 fn caution(invalid: usize, runs: u32) -> String {
     match invalid {
         0 => format!("All {runs} runs are VALID."),
-        _ => format!("{invalid} of {runs} runs are INVALID: the ratios are an indication, not a result."),
+        _ => format!(
+            "{invalid} of {runs} runs are INVALID: the ratios are an indication, and nothing is claimed."
+        ),
     }
 }
 
-fn line(ratio: &Ratio) -> String {
+fn line(ratio: &Ratio, among: Among) -> String {
     format!(
         "{:12} A {:9.1} µs  B {:9.1} µs  B/A {:.3} [{:.3}, {:.3}]  {}",
         ratio.figure,
@@ -154,7 +181,7 @@ fn line(ratio: &Ratio) -> String {
         ratio.median,
         ratio.low,
         ratio.high,
-        ratio.says()
+        ratio.says(among)
     )
 }
 
@@ -185,7 +212,7 @@ fn binary(ground: &Ground, name: &str) -> Result<PathBuf, String> {
 }
 
 /// The ratios of p50 and p99 of each class that both have.
-fn ratios(before: &[Summary], after: &[Summary], seed: u64) -> Vec<Ratio> {
+fn ratios(before: &[Summary], after: &[Summary]) -> Vec<Ratio> {
     let Some(first) = before.first() else { return Vec::new() };
     let mut found = Vec::new();
     for class in &first.classes {
@@ -197,31 +224,46 @@ fn ratios(before: &[Summary], after: &[Summary], seed: u64) -> Vec<Ratio> {
             };
             let (before, after) = (values(before), values(after));
             if before.len() == after.len() {
-                found.push(ratio(format!("{} {name}", class.class), &before, &after, seed));
+                found.push(ratio(format!("{} {name}", class.class), &before, &after));
             }
         }
     }
     found
 }
 
-fn ratio(figure: String, before: &[f64], after: &[f64], seed: u64) -> Ratio {
-    let pairs: Vec<f64> = before.iter().zip(after).map(|(before, after)| after / before).collect();
-    let mut random = Random::new(seed);
-    let mut medians: Vec<f64> = (0..RESAMPLES)
-        .map(|_| median(&mut (0..pairs.len()).map(|_| pairs[random.below(pairs.len())]).collect::<Vec<_>>()))
-        .collect();
-    medians.sort_by(f64::total_cmp);
-    #[allow(clippy::cast_precision_loss, reason = "resamples are few")]
-    let at = |part: f64| medians[crate::stats::small(part * (RESAMPLES - 1) as f64)];
-    let tail = (1.0 - CONFIDENCE) / 2.0;
+fn ratio(figure: String, before: &[f64], after: &[f64]) -> Ratio {
+    let mut pairs: Vec<f64> = before.iter().zip(after).map(|(before, after)| after / before).collect();
+    let median_ratio = median(&mut pairs);
+    let count = pairs.len();
+    // Pairs that do not differ agree with neither side.
+    let agreeing = |way: fn(&f64) -> bool| pairs.iter().filter(|pair| way(pair)).count();
+    let against = count - agreeing(|pair| *pair < 1.0).max(agreeing(|pair| 1.0 < *pair));
+    // So many of the lowest and of the highest pairs lie outside the interval.
+    let outside = (0..count / 2).take_while(|&few| chance(few, count) <= CHANCE_MAX).count();
+    let last = outside.saturating_sub(1);
     Ratio {
         figure,
-        median: median(&mut pairs.clone()),
-        low: at(tail),
-        high: at(1.0 - tail),
+        median: median_ratio,
+        low: pairs[last],
+        high: pairs[count - 1 - last],
+        chance: chance(against, count),
         a_us: median(&mut before.to_vec()),
         b_us: median(&mut after.to_vec()),
     }
+}
+
+/// The chance that at most `against` of `pairs` fair coins, or all but so many, show the same side.
+fn chance(against: usize, pairs: usize) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "pairs are few")]
+    let [pairs, against] = [pairs as f64, against as f64];
+    let mut log_ways = -pairs * std::f64::consts::LN_2;
+    let (mut side, mut few) = (0.0, 0.0);
+    while few <= against {
+        side += f64::exp(log_ways);
+        few += 1.0;
+        log_ways += f64::ln((pairs - few + 1.0) / few);
+    }
+    (2.0 * side).min(1.0)
 }
 
 /// The middle value, or the midpoint of the two in the middle.
@@ -249,10 +291,14 @@ fn write(
     let mut page = Page::new(&format!("outcry perf: two servers under {}", comparison.scenario));
     page.paragraph(&format!("A is {}; B is {}. {caution}", sides[0], sides[1]));
     page.note(&format!(
-        "{} pairs of runs, in changing order. The ratio is the median of B to A over the pairs; the interval \
-         holds the medians of 95 of 100 resamples of the pairs.",
-        comparison.pairs
+        "{} pairs of runs, in changing order. The ratio is the median of B to A over the pairs; the interval holds the true one \
+         in 95 of 100 comparisons, for each figure alone. B is slower or faster if chance does what was seen, in any of \
+         the {} figures, in at most 5 of 100 comparisons of equals, and if all runs are VALID; it seems so if chance does it \
+         in at most 5 of 100 in this figure alone.",
+        comparison.pairs,
+        comparison.ratios.len()
     ));
+    let among = Among { figures: comparison.ratios.len(), invalid_runs: comparison.invalid_runs };
     let rows = comparison.ratios.iter().map(|ratio| {
         vec![
             ratio.figure.clone(),
@@ -260,7 +306,7 @@ fn write(
             report::micros(ratio.b_us),
             format!("{:.3}", ratio.median),
             format!("{:.3} to {:.3}", ratio.low, ratio.high),
-            ratio.says(),
+            ratio.says(among),
         ]
     });
     page.table("B to A", &["", "A", "B", "ratio", "interval", ""], &rows.collect::<Vec<_>>());
@@ -272,25 +318,77 @@ fn write(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schedule::Random;
 
     fn noisy(level: f64, seed: u64) -> Vec<f64> {
         let mut random = Random::new(seed);
         (0..20).map(|_| level * (0.95 + 0.1 * random.unit())).collect()
     }
 
+    const ONE: Among = Among { figures: 1, invalid_runs: 0 };
+
     #[test]
     fn a_difference_is_seen_and_none_is_not() {
         let before = noisy(100.0, 1);
-        let slower = ratio("x".to_owned(), &before, &noisy(120.0, 2), 7);
-        assert!(slower.says().starts_with("B is slower, by "), "{slower:?}");
+        let slower = ratio("x".to_owned(), &before, &noisy(120.0, 2));
+        assert!(slower.says(ONE).starts_with("B is slower, by "), "{slower:?}");
         assert!((1.15..1.25).contains(&slower.median), "{slower:?}");
-        let faster = ratio("x".to_owned(), &before, &noisy(80.0, 3), 7);
-        assert!(faster.says().starts_with("B is faster, by "), "{faster:?}");
+        let faster = ratio("x".to_owned(), &before, &noisy(80.0, 3));
+        assert!(faster.says(ONE).starts_with("B is faster, by "), "{faster:?}");
         let mut other = before.clone();
         other.reverse();
-        let same = ratio("x".to_owned(), &before, &other, 7);
-        assert_eq!(same.says(), "no difference seen", "{same:?}");
+        let same = ratio("x".to_owned(), &before, &other);
+        assert_eq!(same.says(ONE), "no difference seen", "{same:?}");
         assert!(same.low <= same.median && same.median <= same.high, "{same:?}");
+    }
+
+    #[test]
+    fn what_is_claimed_depends_on_pairs_that_agree_on_figures_and_on_the_runs() {
+        let (is, seems, none) = ("B is slower, by 10.0 %", "B seems slower, by 10.0 %", "no difference seen");
+        let text = |end: f64| format!("{end:.3}");
+        // Of all pairs so many are 10 % slower; the others are as much faster.
+        for (slower, pairs, figures, invalid_runs, says, interval) in [
+            (6, 6, 1, 0, is, [1.1, 1.1]),
+            (6, 6, 2, 0, seems, [1.1, 1.1]),
+            (10, 10, 6, 0, is, [1.1, 1.1]),
+            (10, 10, 6, 1, seems, [1.1, 1.1]),
+            (9, 10, 6, 0, seems, [1.1, 1.1]),
+            (9, 10, 2, 0, is, [1.1, 1.1]),
+            (8, 10, 1, 0, none, [0.9, 1.1]),
+            (18, 20, 6, 0, is, [1.1, 1.1]),
+            (15, 20, 6, 0, seems, [1.1, 1.1]),
+            (14, 20, 6, 0, none, [0.9, 1.1]),
+        ] {
+            let after: Vec<f64> = (0..pairs).map(|pair| if pair < slower { 110.0 } else { 90.0 }).collect();
+            let ratio = ratio("x".to_owned(), &vec![100.0; pairs], &after);
+            let of =
+                format!("{slower} of {pairs} pairs, {figures} figures, {invalid_runs} INVALID: {ratio:?}");
+            assert_eq!(ratio.says(Among { figures, invalid_runs }), says, "{of}");
+            assert_eq!([ratio.low, ratio.high].map(text), interval.map(text), "{of}");
+            assert_eq!(ratio.chance <= CHANCE_MAX, 1.0 < ratio.low, "the interval says the same: {of}");
+        }
+    }
+
+    #[test]
+    fn equals_are_called_different_in_at_most_one_of_twenty_comparisons() {
+        let among = Among { figures: 6, invalid_runs: 0 };
+        let mut random = Random::new(7);
+        for pairs in [6, 10, 20] {
+            let mut runs = || -> Vec<f64> { (0..pairs).map(|_| 100.0 + 10.0 * random.unit()).collect() };
+            let mut is_different = || ratio("x".to_owned(), &runs(), &runs()).says(among).starts_with("B is");
+            let wrong =
+                (0..1_000).filter(|_| (0..among.figures).filter(|_| is_different()).count() > 0).count();
+            assert!(wrong <= 50, "{wrong} of 1,000 comparisons with {pairs} pairs");
+        }
+    }
+
+    #[test]
+    fn the_chance_is_that_of_fair_coins() {
+        for (against, pairs, expected) in
+            [(0, 6, 2.0 / 64.0), (1, 10, 22.0 / 1_024.0), (5, 10, 1.0), (0, 1_000, 0.0), (500, 1_000, 1.0)]
+        {
+            assert!((chance(against, pairs) - expected).abs() < 1e-9, "{against} of {pairs}");
+        }
     }
 
     #[test]
@@ -322,8 +420,8 @@ mod tests {
     #[test]
     fn the_same_runs_have_the_ratio_one() {
         let values = noisy(50.0, 4);
-        let same = ratio("x".to_owned(), &values, &values, 7);
-        assert_eq!((same.median, same.low, same.high), (1.0, 1.0, 1.0));
+        let same = ratio("x".to_owned(), &values, &values);
+        assert_eq!((same.median, same.low, same.high, same.chance), (1.0, 1.0, 1.0, 1.0));
     }
 
     #[test]
