@@ -150,16 +150,19 @@ fn newest(out: &Path) -> Result<PathBuf, String> {
     found.max().ok_or_else(|| format!("{}: has no run", out.display()))
 }
 
-/// The signature check of the newest record that has one for signers that were not known; none if there is no such
-/// record, or if the records cannot be read.
-pub(crate) fn newest_check(folder: &Path) -> Option<Recorded> {
+/// The signature check of the newest record that has one for signers that were not known, of this machine's CPU if there
+/// is one, for another CPU's says little about this one. None if there is no such record, or if the records cannot be
+/// read.
+pub(crate) fn newest_check(folder: &Path, here: &Environment) -> Option<Recorded> {
     let records = all(folder).ok()?;
-    records.runs.iter().rev().find_map(|run| {
+    let check = |run: &Summary| {
         let one = run.commonest(|times| matches!(times.class.as_str(), "place" | "replace" | "take"))?;
         let check_us = one.median_us("sign").filter(|_| !report::knows_signers(run))?;
         let of = format!("{} on {}, {}", run.scenario, run.environment.cpu_model, run.environment.day());
-        Some(Recorded { check_us, of })
-    })
+        Some(Recorded { check_us, of, is_of_this_cpu: here.has_cpu_of(&run.environment) })
+    };
+    let checks: Vec<Recorded> = records.runs.iter().rev().filter_map(check).collect();
+    checks.iter().find(|check| check.is_of_this_cpu).or(checks.first()).cloned()
 }
 
 /// All records, oldest first.
@@ -258,7 +261,8 @@ mod tests {
     fn records_are_read_oldest_first_each_as_what_it_is() {
         let folder = tempfile::tempdir().unwrap();
         assert_eq!(all(folder.path()), Ok(Records::default()));
-        assert_eq!(newest_check(folder.path()), None);
+        let here = example().environment;
+        assert_eq!(newest_check(folder.path(), &here), None);
         // The later record of the same day has the commit that sorts first.
         for (date, commit) in [
             ("2026-11-23T00:00:00Z", "abc1234"),
@@ -277,11 +281,20 @@ mod tests {
         assert!(records.runs.iter().all(|run| run.curves.is_empty() && run.time_line.is_empty()));
         assert!(records.runs.iter().all(|run| run.typed.is_empty()), "nobody's folders are on record");
         let of = "mixed on Some CPU, 2026-11-23".to_owned();
-        assert_eq!(newest_check(folder.path()), Some(Recorded { check_us: 26.0, of }));
+        let recorded = Recorded { check_us: 26.0, of, is_of_this_cpu: true };
+        assert_eq!(newest_check(folder.path(), &here), Some(recorded.clone()));
+        let elsewhere = Environment { cpu_model: "Another CPU".to_owned(), ..here.clone() };
+        let of_another = Recorded { is_of_this_cpu: false, ..recorded.clone() };
+        assert_eq!(newest_check(folder.path(), &elsewhere), Some(of_another));
+        let mut later = example();
+        later.environment = Environment { date: "2026-11-24T00:00:00Z".to_owned(), ..elsewhere };
+        let file = keep_in(folder.path(), &Record::Run(Box::new(later))).unwrap();
+        assert_eq!(newest_check(folder.path(), &here), Some(recorded), "not the newest, but of this CPU");
+        std::fs::remove_file(folder.path().join(file)).unwrap();
         assert_eq!(records.sheets, [sheet::example()]);
         std::fs::write(folder.path().join("x.json"), "{}").unwrap();
         assert!(all(folder.path()).is_err());
-        assert_eq!(newest_check(folder.path()), None);
+        assert_eq!(newest_check(folder.path(), &here), None);
     }
 
     #[test]

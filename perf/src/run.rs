@@ -300,6 +300,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let loaded = stage.load(plan, &schedule, cpus, &watched)?;
     let said = stage.end();
     let jitter_after = jitter::measure(&watched, ground.jitter);
+    let recorded = records::newest_check(&ground.project.join("perf/records"), &environment);
     let about = About {
         cpus,
         watched,
@@ -312,7 +313,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
         planned,
         by_itself,
         durable,
-        recorded: records::newest_check(&ground.project.join("perf/records")),
+        recorded,
     };
     Ok(outcome(plan, &schedule, &loaded, about))
 }

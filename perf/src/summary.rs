@@ -139,7 +139,7 @@ pub(crate) struct Summary {
     /// whose answers did not wait for a disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) durable: Option<Durable>,
-    /// The signature check of the newest record, if there was one.
+    /// The signature check of the newest record of this CPU, or else of any, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) recorded: Option<Recorded>,
     /// The command, ready to be typed again; not kept in records, because it has the location of files.
@@ -226,6 +226,9 @@ pub(crate) struct Recorded {
     pub(crate) check_us: f64,
     /// The record's scenario, machine and date.
     pub(crate) of: String,
+    /// Whether the record is of this CPU.
+    #[serde(default)]
+    pub(crate) is_of_this_cpu: bool,
 }
 
 /// How busy one of the server's loops was, and what it lost.

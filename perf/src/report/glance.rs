@@ -74,9 +74,11 @@ fn quantiles<'a>(
     })
 }
 
-/// The same figure placed as `serve` does, which is what users get; one run has too few requests for p99.9.
+/// The same figure placed as `serve` does, which is what users get, if that run was VALID; one run has too few requests
+/// for p99.9.
 fn as_serve(of: &str, times: &ClassTimes, summary: &Summary) -> String {
-    let classes = summary.as_serve.iter().flat_map(|as_serve| &as_serve.classes);
+    let valid = summary.as_serve.iter().filter(|as_serve| as_serve.verdict.valid);
+    let classes = valid.flat_map(|as_serve| &as_serve.classes);
     let own = classes.filter(|(class, _)| *class == times.class).find_map(|(_, own)| match of {
         "p50" => Some(own.p50_us),
         "p99" => Some(own.p99_us),
@@ -242,6 +244,7 @@ mod tests {
     use crate::placement::Thread;
     use crate::stats::Quantiles;
     use crate::summary::{AsServe, Journal, Spans, example};
+    use crate::verdict::Verdict;
     use crate::watch::Other;
 
     /// Nobody is charged with what the example's CPUs lost, and it was never for long.
@@ -268,6 +271,9 @@ mod tests {
             told(&both, "orders that rest, p50")[0],
             "40.0 µs (as serve: 40.0 µs), 30.0 µs in the server"
         );
+        let own = both.as_serve.as_mut().expect("set just above");
+        own.verdict = Verdict::because(vec!["steal: 3 %".to_owned()]);
+        assert_eq!(told(&both, "orders that rest, p50")[0], "40.0 µs, 30.0 µs in the server");
         let mut known = example();
         known.settings = vec!["auth.known_signers_bytes=16777216".to_owned()];
         assert_eq!(told(&known, "orders that rest, p50")[2], "a faster core");

@@ -18,9 +18,12 @@ impl Page {
         let verdict = &summary.verdict;
         let class = if verdict.valid { "verdict" } else { "verdict invalid" };
         let says = if verdict.valid {
-            " The load was offered on time, and all of it was answered."
+            format!(
+                " 99 of 100 requests were sent within {} of the moment at which they were due, and all were answered.",
+                numbers::micros(summary.late.p99_us)
+            )
         } else {
-            " The figures below are not the server's alone."
+            " The figures below are not the server's alone.".to_owned()
         };
         self.push(&format!("<div class=\"{class}\"><b>{}.</b>{says}", verdict.word()));
         self.paragraph(&noise::can_be_valid(summary));

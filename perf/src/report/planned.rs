@@ -185,7 +185,7 @@ fn waking(summary: &Summary, planned: &Planned) -> Option<Row> {
             ),
         });
     }
-    let as_serve = summary.as_serve.as_ref()?;
+    let as_serve = summary.as_serve.as_ref().filter(|as_serve| as_serve.verdict.valid)?;
     let own = as_serve.classes.iter().find(|(name, _)| *name == times.class)?;
     let own_outside_us = own.1.p50_us - as_serve.in_server_us.iter().find_map(of_class)?;
     // If a disturbance is larger than the wake-up, or if both are far larger, nothing is known about it.
@@ -340,6 +340,7 @@ mod tests {
     use crate::parts::Parts;
     use crate::stats::Quantiles;
     use crate::summary::{AsServe, LoopBusy, Stage, example};
+    use crate::verdict::Verdict;
 
     fn class(name: &str, count: u64) -> ClassTimes {
         let latency = Quantiles { count, ..Quantiles::default() };
@@ -566,6 +567,10 @@ mod tests {
         let both = "waking the loop, as serve does it (the client's median less stage total, there less here): planned 16.0 µs, \
                     shown 40.0 µs (2.50 times)";
         assert_eq!(waking(&spins).as_deref(), Some(both));
+        let mut disturbed = spins.clone();
+        let own = disturbed.as_serve.as_mut().expect("set just above");
+        own.verdict = Verdict::because(vec!["steal: 3 %".to_owned()]);
+        assert_eq!(waking(&disturbed), None, "an INVALID run shows nothing");
         // A client that hardly had a CPU.
         spins.classes[0].latency.p50_us = 4_500.0;
         spins.as_serve.as_mut().expect("set just above").classes[0].1.p50_us = 4_600.0;

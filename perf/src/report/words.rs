@@ -177,22 +177,27 @@ pub(super) fn without_disk(summary: &Summary) -> Option<String> {
     })
 }
 
-/// How much longer a signature check takes here than in the newest record.
+/// How much longer a signature check takes here than in the newest record of this CPU, or else of any.
 pub(crate) fn beside_record(summary: &Summary) -> Option<String> {
     let recorded = summary.recorded.as_ref()?;
     let sign_us = summary.commonest(|times| planned::signatures(times) == 1)?.median_us("sign")?;
     let times = sign_us / recorded.check_us;
     let holds = if times < 1.0 / ALIKE {
-        format!("{:.1} times as fast: README's figures are longer than those here", 1.0 / times)
+        format!("{:.1} times as fast: that record's figures are longer than those here", 1.0 / times)
     } else if times <= ALIKE {
-        "as fast: README's figures may hold here while it is quiet".to_owned()
+        "as fast: that record's figures may hold here while it is quiet".to_owned()
     } else {
         format!(
-            "{times:.1} times as slow, alone or for what others have of it: README's figures do not hold here"
+            "{times:.1} times as slow, alone or for what others have of it: that record's figures do not hold here"
         )
     };
+    let beside = if recorded.is_of_this_cpu {
+        "Beside the newest record of this CPU"
+    } else {
+        "No record is of this CPU: beside the newest of another"
+    };
     Some(format!(
-        "Beside the newest record ({}) a core of this box was {holds} (a signature check, stage sign, p50: {} there, {} here).",
+        "{beside} ({}) a core of this box was {holds} (a signature check, stage sign, p50: {} there, {} here).",
         recorded.of,
         micros(recorded.check_us),
         micros(sign_us)
@@ -338,19 +343,26 @@ mod tests {
     fn a_run_says_whether_the_records_figures_hold_on_its_box() {
         let mut summary = crate::summary::example();
         assert_eq!(beside_record(&summary), None);
-        for (check_us, told) in [
+        let (own, of_another) = (
+            "Beside the newest record of this CPU",
+            "No record is of this CPU: beside the newest of another",
+        );
+        for (check_us, is_of_this_cpu, beside, told) in [
             (
                 13.0,
-                "2.0 times as slow, alone or for what others have of it: README's figures do not hold here",
+                true,
+                own,
+                "2.0 times as slow, alone or for what others have of it: that record's figures do not hold here",
             ),
-            (25.0, "as fast: README's figures may hold here while it is quiet"),
-            (52.0, "2.0 times as fast: README's figures are longer than those here"),
+            (25.0, true, own, "as fast: that record's figures may hold here while it is quiet"),
+            (52.0, true, own, "2.0 times as fast: that record's figures are longer than those here"),
+            (25.0, false, of_another, "as fast: that record's figures may hold here while it is quiet"),
         ] {
             let of = "maker-quote on Some CPU, 2026-11-22".to_owned();
-            summary.recorded = Some(Recorded { check_us, of });
+            summary.recorded = Some(Recorded { check_us, of, is_of_this_cpu });
             let check = format!("(a signature check, stage sign, p50: {check_us:.1} µs there, 26.0 µs here)");
             let expected = format!(
-                "Beside the newest record (maker-quote on Some CPU, 2026-11-22) a core of this box was {told} {check}."
+                "{beside} (maker-quote on Some CPU, 2026-11-22) a core of this box was {told} {check}."
             );
             assert_eq!(beside_record(&summary), Some(expected));
         }
