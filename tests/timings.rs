@@ -279,10 +279,20 @@ fn percentiles_come_as_json_and_as_a_distribution_that_plotters_read() {
     }
     let last = rows.last().unwrap();
     assert!((last[1] - 1.0).abs() < 1e-9 && format!("{}", last[2]) == all.to_string(), "{text}");
+    let after = |name: &str| -> String {
+        let (_, rest) = text.split_once(name).unwrap();
+        rest.trim_start_matches([' ', '=']).split([',', ']']).next().unwrap().to_owned()
+    };
+    let max_us =
+        std::time::Duration::from_nanos(of("total", "max_ns").into_iter().max().unwrap()).as_secs_f64() * 1e6;
+    assert_eq!((after("Max"), after("SubBuckets")), (format!("{max_us:.3}"), "256".to_owned()), "{text}");
+    assert!(last[0] <= max_us + 0.001, "no value is longer than the longest: {text}");
     for (query, status, begins) in [
         ("?stage=sign&loop=outcry-shard0", 200, "       Value     Percentile TotalCount"),
         ("?stage=write&loop=journal", 200, "       Value     Percentile TotalCount"),
         ("?stage=lunch", 400, "stage: got lunch; allowed: recv, parse,"),
+        ("?stage=write&loop=outcry-shard0", 400, "stage: got write; allowed: recv, parse,"),
+        ("?stage=total&loop=journal", 400, "stage: got total; allowed: write, run_delay\n"),
         (
             "?loop=core9",
             400,

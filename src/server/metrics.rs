@@ -322,8 +322,8 @@ pub(crate) fn hgrm(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extras:
     response.finish(out);
 }
 
-/// The histogram that a query means, or what is wrong with the query.
-fn asked(core: &CoreLoop, query: Query<'_>) -> Result<Hdr<u64>, String> {
+/// The histograms that a query means, or what is wrong with the query.
+fn asked<'a>(core: &'a CoreLoop, query: Query<'_>) -> Result<Vec<&'a Histogram>, String> {
     let word = |name: &'static str| {
         let text = query.first(name).map(|value| value.text(&mut Vec::new()).map(str::to_owned));
         text.transpose().map_err(|_| format!("{name}: its escapes are malformed\n"))
@@ -335,16 +335,20 @@ fn asked(core: &CoreLoop, query: Query<'_>) -> Result<Hdr<u64>, String> {
         let names: Vec<&str> = known.iter().map(|told| told.thread).collect();
         return Err(format!("loop: got {place}; allowed: {}\n", names.join(", ")));
     }
-    let names: Vec<&str> = Stage::ALL.into_iter().map(Stage::name).chain(OTHERS).chain(OF_JOURNAL).collect();
-    if !names.contains(&stage.as_str()) {
+    let asked = known.iter().filter(|told| place.as_ref().is_none_or(|place| place == told.thread));
+    let (mut names, mut found) = (Vec::new(), Vec::new());
+    for &(name, histogram) in asked.flat_map(|told| &told.histograms) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+        if name == stage {
+            found.push(histogram);
+        }
+    }
+    if found.is_empty() {
         return Err(format!("stage: got {stage}; allowed: {}\n", names.join(", ")));
     }
-    let asked = known.iter().filter(|told| place.as_ref().is_none_or(|place| place == told.thread));
-    Ok(merged(
-        asked
-            .flat_map(|told| &told.histograms)
-            .filter_map(|(name, histogram)| (*name == stage).then_some(*histogram)),
-    ))
+    Ok(found)
 }
 
 /// Histograms merged into one of the crate's, with two digits, which is what ours keep.
@@ -356,11 +360,19 @@ fn merged<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Hdr<u64> {
     hdr
 }
 
+/// In how many parts each bucket is divided; all buckets but the first share the lower half of theirs with others.
+fn sub_buckets(hdr: &Hdr<u64>) -> usize {
+    2 * hdr.distinct_values() / (usize::from(hdr.buckets()) + 1)
+}
+
 /// The lines of `outputPercentileDistribution`, five for every halving of what is left.
-fn distribution(hdr: &Hdr<u64>) -> String {
+fn distribution(asked: &[&Histogram]) -> String {
+    let hdr = merged(asked.iter().copied());
+    // As in `/debug/latency`, a bucket's end may be longer than any duration that was measured.
+    let max_ns = asked.iter().map(|histogram| histogram.max_ns()).max().unwrap_or(0);
     let micros = |ns: f64| ns / 1e3;
     #[allow(clippy::cast_precision_loss, reason = "below 2^36")]
-    let value = |ns: u64| micros(ns as f64);
+    let value = |ns: u64| micros(ns.min(max_ns) as f64);
     let mut text = String::from("       Value     Percentile TotalCount 1/(1-Percentile)\n\n");
     let mut line =
         |line: std::fmt::Arguments<'_>| writeln!(text, "{line}").expect("a string takes everything");
@@ -380,10 +392,10 @@ fn distribution(hdr: &Hdr<u64>) -> String {
          #[Buckets = {:12}, SubBuckets     = {:12}]",
         micros(hdr.mean()),
         micros(hdr.stdev()),
-        value(hdr.max()),
+        value(max_ns),
         hdr.len(),
         hdr.buckets(),
-        hdr.distinct_values()
+        sub_buckets(&hdr)
     ));
     text
 }
