@@ -2,8 +2,9 @@
 //!
 //! `cargo bench --bench streams` starts Outcry with all its loops on CPU 0 and follows one token over 10,000
 //! connections from CPU 1. Then orders that rest are posted one by one. For each, two times are taken from
-//! its `send` on: until its answer came, and until its `price_change` had been read from each connection.
-//! Reading 10,000 sockets takes the client most of that time, so the server needs less. It prints the median
+//! its `send` on: until its answer was read, and until its `price_change` had been read from each connection. The
+//! client reads answer and changes as they come. Reading 10,000 sockets takes it most of that time, so the server needs
+//! less. It prints the median
 //! and the 99th percentile over all orders and subscribers, and of the last subscriber of each order. Good
 //! would be 5 µs a subscriber: one copy and one `send`.
 //!
@@ -78,13 +79,9 @@ fn main() {
         .collect();
 
     let mut crowd = Crowd::new(outcry.http, token);
-    let mut client = Client::connect(outcry.http);
     let (mut answers, mut changes, mut last) = (Vec::new(), Vec::new(), Vec::new());
     for (number, bid) in bids.iter().enumerate() {
-        let start = Instant::now();
-        let (took, reply) = client.round_trip(bid);
-        assert!(reply.contains("\"status\":\"live\""), "an order did not rest: {reply}");
-        let times = crowd.each_has_a_change(start);
+        let (took, times) = crowd.order(bid);
         if WARM_UP <= number {
             answers.push(took);
             last.push(*times.iter().max().expect("there are subscribers"));
@@ -110,8 +107,9 @@ fn token(port: u16) -> U256 {
     token.parse().expect("a number")
 }
 
-/// All subscribers.
+/// All subscribers, and the client that trades.
 struct Crowd {
+    /// The subscribers', then the one of the orders.
     sockets: Vec<TcpStream>,
     ready: OwnedFd,
     chunk: Vec<u8>,
@@ -120,7 +118,10 @@ struct Crowd {
 impl Crowd {
     fn new(port: u16, token: U256) -> Self {
         let ready = epoll::create(epoll::CreateFlags::CLOEXEC).expect("an epoll set");
-        let sockets: Vec<TcpStream> = (0..SUBSCRIBERS).map(|_| subscriber(port, token)).collect();
+        let mut sockets: Vec<TcpStream> = (0..SUBSCRIBERS).map(|_| subscriber(port, token)).collect();
+        let trader = TcpStream::connect(("127.0.0.1", port)).expect("the server listens");
+        trader.set_nodelay(true).expect("a fresh socket");
+        sockets.push(trader);
         for (number, socket) in sockets.iter().enumerate() {
             socket.set_nonblocking(true).expect("a socket");
             let data = epoll::EventData::new_u64(number as u64);
@@ -129,29 +130,40 @@ impl Crowd {
         Self { sockets, ready, chunk: vec![0; 64 << 10] }
     }
 
-    /// Reads until each subscriber has had one change; returns when each had it, counted from `start`.
-    fn each_has_a_change(&mut self, start: Instant) -> Vec<Duration> {
+    /// Sends an order that rests, and reads until its answer and each subscriber's change have come; returns when they
+    /// did, counted from the `send`.
+    fn order(&mut self, bid: &[u8]) -> (Duration, Vec<Duration>) {
         const EVENTS: usize = 256;
+        let (mut answer, mut took) = (Vec::new(), None);
         let mut times = Vec::with_capacity(SUBSCRIBERS);
-        while times.len() < SUBSCRIBERS {
+        let start = Instant::now();
+        self.sockets[SUBSCRIBERS].write_all(bid).expect("an order is shorter than a socket's buffer");
+        while took.is_none() || times.len() < SUBSCRIBERS {
             let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
             let (events, _) = epoll::wait(&self.ready, &mut room, None).expect("events");
             for event in events {
                 let number = usize::try_from(event.data.u64()).expect("it was an index");
                 // A change is shorter than a segment of loopback, so it arrives whole.
                 let count = match self.sockets[number].read(&mut self.chunk) {
-                    Ok(0) => panic!("the server closed a stream"),
+                    Ok(0) => panic!("the server closed a connection"),
                     Ok(count) => count,
                     Err(fault) if fault.kind() == ErrorKind::WouldBlock => continue,
-                    Err(fault) => panic!("a stream broke: {fault}"),
+                    Err(fault) => panic!("a connection broke: {fault}"),
                 };
                 let text = &self.chunk[..count];
-                if text.windows(WORD.len()).any(|window| window == WORD) {
+                if number == SUBSCRIBERS {
+                    answer.extend_from_slice(text);
+                    took = client::reply_bytes(&answer)
+                        .filter(|&bytes| bytes <= answer.len())
+                        .map(|_| start.elapsed());
+                } else if text.windows(WORD.len()).any(|window| window == WORD) {
                     times.push(start.elapsed());
                 }
             }
         }
-        times
+        let answer = String::from_utf8(answer).expect("answers are UTF-8");
+        assert!(answer.contains("\"status\":\"live\""), "an order did not rest: {answer}");
+        (took.expect("it was answered"), times)
     }
 }
 

@@ -1,5 +1,5 @@
-//! The floor: only what a book with price-time priority and 32-byte ids must touch. It has no owners, no
-//! money, no expiry, no ladder from a pool, no second market.
+//! The floor: a plain book with price-time priority and 32-byte ids. It has no owners, no money, no expiry, no ladder
+//! from a pool, no second market.
 
 use super::workload::Side;
 use outcry::memory::ahead;

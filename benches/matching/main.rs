@@ -1,4 +1,4 @@
-//! What the book costs beside an idealised one that does nothing else, and what a trading core costs around it.
+//! What the book costs beside a plain one that does nothing else, and what a trading core costs around it.
 //!
 //! `cargo bench --bench matching` makes five million commands for each of four sizes (99 and 999 ticks, 10,000 and
 //! 100,000 live orders; `workload`), and runs them on the room `book` and on the floor (`floor`), in turn, round by
@@ -10,6 +10,9 @@
 //! as commands of other loops and of a list of cancels do in the server: then the memory that they touch first is
 //! prefetched while the commands ahead of them run. With 100,000 live orders a book is larger than a core's cache, and
 //! a command that comes alone waits for memory.
+//!
+//! The floor is what the targets compare with, and bounds nothing: it prefetches as plainly as it does everything, and
+//! the book, which does that better, is quicker in most rows.
 //!
 //! Good is at most 25 ns a command with 10,000 live orders and 35 with 100,000, and at most 1.25 times the floor; for a
 //! trading core 45 and 100 ns, without writing what was received, which the last line of its table adds.

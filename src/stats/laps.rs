@@ -4,7 +4,7 @@
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum Stage {
-    /// From the arrival of its bytes until the loop gets to it.
+    /// From when the loop read its bytes until it gets to the request.
     Recv,
     /// Head and body become fields.
     Parse,
@@ -50,7 +50,7 @@ pub struct Laps {
 }
 
 impl Laps {
-    /// A request whose bytes arrived at `came_ns`.
+    /// A request whose bytes were read at `came_ns`.
     #[must_use]
     pub fn begin(came_ns: u64) -> Self {
         Self { came_ns, at_ns: came_ns, ..Self::default() }
