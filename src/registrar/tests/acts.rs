@@ -383,3 +383,88 @@ fn switches_and_breakers_are_what_they_were_after_a_restart() {
     assert!(restarted.switch_went_off(NOW, principal, keys[1]));
     assert_eq!(restarted.switches().collect::<Vec<_>>(), [(principal, keys[2])]);
 }
+
+#[test]
+fn a_switch_that_went_off_is_armed_again_once_its_orders_are_cancelled_and_goes_off_again() {
+    let mut rig = Rig::new();
+    let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+    let key = ApiKey([1; 16]);
+    for steady_ms in [0, 100_000] {
+        let missed_ms = steady_ms + BEAT_WITHIN_MS;
+        let beat = rig.registrar.beat((NOW, steady_ms), principal, key, None).expect("room");
+        assert_eq!(rig.registrar.next_missed(missed_ms - 1), None);
+        assert_eq!(rig.registrar.next_missed(missed_ms), Some((principal, key)));
+        let mut refused = |shown| rig.registrar.beat((NOW, missed_ms), principal, key, shown).err();
+        assert_eq!(refused(Some(beat)), Some(Refusal::HeartbeatNotArmed.into()));
+        assert_eq!(refused(None), Some(Refusal::LogFull.into()), "its orders are being cancelled");
+        assert_eq!(rig.registrar.next_missed(missed_ms), None);
+        assert!(rig.registrar.switch_went_off(NOW, principal, key));
+    }
+}
+
+#[test]
+fn a_breaker_that_is_set_or_reset_counts_from_there_and_trips_again() {
+    let mut rig = Rig::new();
+    let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+    let (key, five, four) = (ApiKey([1; 16]), Shares(5_000_000), Shares(4_000_000));
+    let state = BreakerState { quantity: five, interval_ms: 1_000, tripped: false };
+    rig.registrar.set_breaker(NOW, principal, key, state).expect("room");
+    for _ in ["as it was set", "and reset"] {
+        rig.registry().count_fill(&key, four, NOW);
+        rig.registrar.set_breaker(NOW, principal, key, state).expect("room");
+        rig.registry().count_fill(&key, four, NOW);
+        assert!(!rig.registry().has_tripped(&key), "it counts from where it was set");
+        rig.registry().count_fill(&key, four, NOW);
+        assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, key)));
+        assert_eq!(rig.registrar.next_tripped(NOW), None);
+        rig.check_restart();
+        rig.registrar.reset_breaker(NOW, principal, key).expect("room");
+        assert!(!rig.registry().has_tripped(&key));
+        rig.check_restart();
+    }
+    rig.registry().count_fill(&key, five, NOW);
+    assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, key)), "and once more");
+    rig.registrar.set_breaker(NOW, principal, key, BreakerState::default()).expect("room");
+    rig.follow();
+    rig.registrar.set_breaker(NOW, principal, key, BreakerState::default()).expect("nothing to do");
+    assert_eq!(rig.follow(), 0, "what changes nothing leaves no frame");
+}
+
+#[test]
+fn a_revoked_keys_breaker_goes_with_it() {
+    let mut rig = Rig::new();
+    let made = rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
+    let principal = rig.registry().wallet_of(&address(1)).expect("an owner");
+    let state = BreakerState { quantity: Shares(1), interval_ms: 1_000, tripped: false };
+    rig.registrar.set_breaker(NOW, principal, made.api_key, state).expect("room");
+    rig.registrar.revoke_key(NOW, principal, &made.api_key).expect("it lives");
+    let left = rig.registry().breaker(&made.api_key).map(|row| row.state().quantity);
+    assert_eq!(left, Some(Shares::ZERO));
+    rig.check_restart();
+    assert_eq!(rig.ledger.breakers().count(), 0);
+}
+
+#[test]
+fn tags_are_numbered_on_after_a_restart() {
+    let mut rig = Rig::new();
+    let text = |key: &str| format!("{{\"id\":\"{key}\"}}");
+    for key in ["a", "b"] {
+        rig.registrar.put_item(NOW, ItemKind::Tag, key, &text(key)).expect("room");
+    }
+    rig.registrar = rig.restarted();
+    rig.registrar.put_item(NOW, ItemKind::Tag, "c", &text("c")).expect("room");
+    rig.registrar.put_item(NOW, ItemKind::Tag, "b", &text("b")).expect("room");
+    rig.follow();
+    let texts: Vec<&str> = rig.ledger.items().iter().map(|row| row.text.as_str()).collect();
+    assert_eq!(texts, [text("a"), text("b"), text("c")]);
+}
+
+#[test]
+fn the_fee_wallet_stays_what_it_is_though_an_owners_address_is_derived_from_it() {
+    let mut rig = Rig::new();
+    let fees = rig.registrar.fee_wallet(NOW, derive::proxy(&address(1))).expect("room");
+    let owner = rig.registrar.owner(NOW, address(1)).expect("room");
+    assert_eq!(rig.registry().wallet(fees).principal(), None);
+    assert!(rig.registry().wallets_of(owner).all(|wallet| wallet != fees));
+    rig.check_restart();
+}

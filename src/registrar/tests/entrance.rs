@@ -124,6 +124,22 @@ fn a_key_that_comes_and_goes_leaves_nothing_behind() {
 }
 
 #[test]
+fn plain_credentials_are_shown_whole_or_open_nothing() {
+    let mut rig = Rig::new();
+    let made = rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
+    let other = rig.registrar.create_key(NOW, address(2), Word::ZERO).expect("room");
+    let mut entrance = entrance();
+    let mut opens = |key: &Credentials, secret: &Credentials, passphrase: &Credentials| {
+        let key = text::uuid_text(&key.api_key);
+        entrance.admit_plain(rig.registry(), &key, &secret.secret_text(), &passphrase.passphrase).is_some()
+    };
+    assert!(opens(&made, &made, &made));
+    assert!(!opens(&other, &made, &made), "another's key");
+    assert!(!opens(&made, &other, &made), "another's secret");
+    assert!(!opens(&made, &made, &other), "another's passphrase");
+}
+
+#[test]
 fn a_read_only_key_is_no_key_to_trade_with_and_the_other_way_round() {
     let mut rig = Rig::new();
     let made = rig.registrar.create_key(NOW, address(1), Word::ZERO).expect("room");
@@ -142,8 +158,10 @@ fn a_read_only_key_is_no_key_to_trade_with_and_the_other_way_round() {
         }
         assert_eq!(entrance.reader_for(registry, &address(1), &made.api_key), None, "a public name");
     }
+    let kept = crate::domain::nonce::of_readonly_key(0);
+    assert_eq!(rig.registrar.derive_key(address(1), kept).err(), Some(Refusal::KeyUnknown), "nor derived");
     // Credentials of the same name can be computed with the master secret; they sign nothing.
-    let kept = rig.registrar.key_name(address(1), crate::domain::nonce::of_readonly_key(0), 0);
+    let kept = rig.registrar.key_name(address(1), kept, 0);
     let client = Client::new(address(1), &identity().master.credentials(&kept));
     assert_eq!(client.api_key.as_bytes(), text::uuid_text(&keys[0]));
     assert_eq!(client.ask(&mut self::entrance(), rig.registry(), NOW), Err(Reject::Unauthorized));
@@ -160,6 +178,7 @@ fn a_revoked_read_only_key_is_refused_and_its_row_makes_another() {
     assert_eq!(rig.registrar.revoke_readonly_key(NOW, owner, &first), Ok(true));
     assert_eq!(rig.registrar.revoke_readonly_key(NOW, owner, &first), Ok(false), "revoked already");
     assert_eq!(entrance().reader_for(rig.registry(), &address(1), &first), None);
+    assert!(rig.registrar.readonly_keys(owner).is_empty(), "only living ones are listed");
     let second = rig.registrar.create_readonly_key(NOW, owner).expect("room");
     assert_ne!(second, first);
     assert_eq!(rig.registry().key_count(), rows, "rows are used again");
