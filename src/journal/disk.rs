@@ -38,6 +38,17 @@ struct Failing {
     left: AtomicU64,
     errno: i32,
     gate: Gate,
+    /// What was done to files, by their inodes.
+    done: Mutex<Vec<Done>>,
+}
+
+/// An operation that succeeded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Done {
+    Wrote(u64),
+    Synced(u64),
+    /// The file got a name that others look for.
+    Named(u64),
 }
 
 /// Where operations wait while a test holds them.
@@ -68,7 +79,14 @@ impl Disk {
     pub(crate) fn failing_after(good: u64, errno: i32) -> Self {
         let gate =
             Gate { passes: Mutex::new(u64::MAX), changed: Condvar::new(), waits: AtomicBool::new(false) };
-        Self { failing: Some(Arc::new(Failing { left: AtomicU64::new(good), errno, gate })) }
+        let (left, done) = (AtomicU64::new(good), Mutex::default());
+        Self { failing: Some(Arc::new(Failing { left, errno, gate, done })) }
+    }
+
+    /// What succeeded so far, in order.
+    #[cfg(test)]
+    pub(crate) fn done(&self) -> Vec<Done> {
+        self.seam().done.lock().expect("nobody panics while noting").clone()
     }
 
     /// Makes every operation after the next `good` ones fail.
@@ -120,6 +138,14 @@ impl Disk {
         took.map(|_| ()).map_err(|_| io::Error::from_raw_os_error(failing.errno))
     }
 
+    fn note(&self, done: impl FnOnce() -> io::Result<Done>) {
+        if let Some(failing) = &self.failing
+            && let Ok(done) = done()
+        {
+            failing.done.lock().expect("nobody panics while noting").push(done);
+        }
+    }
+
     pub(crate) fn create_dir(&self, path: &Path) -> Result<(), Fault> {
         if path.is_dir() {
             return Ok(());
@@ -164,11 +190,15 @@ impl Disk {
             let _ = file.write_all_at(&bytes[..torn], offset);
             return Err(error);
         }
-        file.write_all_at(bytes, offset)
+        file.write_all_at(bytes, offset)?;
+        self.note(|| Ok(Done::Wrote(file.metadata()?.ino())));
+        Ok(())
     }
 
     pub(crate) fn sync(&self, file: &File, path: &Path) -> Result<(), Fault> {
-        self.admit().and_then(|()| file.sync_all()).map_err(Fault::io("sync", path))
+        self.admit().and_then(|()| file.sync_all()).map_err(Fault::io("sync", path))?;
+        self.note(|| Ok(Done::Synced(file.metadata()?.ino())));
+        Ok(())
     }
 
     /// Asks that the next reading of the file comes from the disk: after a write that failed, the page cache may hold
@@ -193,6 +223,7 @@ impl Disk {
     /// Renames `from` to `to`, replacing it, and syncs the directory.
     pub(crate) fn rename(&self, from: &Path, to: &Path) -> Result<(), Fault> {
         self.admit().and_then(|()| std::fs::rename(from, to)).map_err(Fault::io("rename", from))?;
+        self.note(|| Ok(Done::Named(std::fs::metadata(to)?.ino())));
         self.sync_dir(to.parent().expect("a file has a directory"))
     }
 }

@@ -7,6 +7,7 @@ mod pack;
 mod recovery;
 mod running;
 mod snapshots;
+mod syncs;
 mod verdict;
 mod write_errors;
 

@@ -1,0 +1,88 @@
+//! What is on the disk when: a machine that stops loses what was not synced, which no test can wait for. So
+//! the order of the operations is checked.
+
+use std::fs::metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::super::disk::{Disk, Done};
+use super::super::open::open_on;
+use super::super::segment::ROW_BYTES;
+use super::snapshots::{add, bench, keep, snapshots_on};
+use super::*;
+
+/// A disk that never fails and remembers what was done.
+fn watched() -> Disk {
+    Disk::failing_after(u64::MAX, 0)
+}
+
+fn inode(path: &Path) -> u64 {
+    metadata(path).unwrap().ino()
+}
+
+/// The place of the first operation of this kind.
+#[track_caller]
+fn first(done: &[Done], what: Done) -> usize {
+    done.iter().position(|other| *other == what).unwrap_or_else(|| panic!("{what:?} is not among {done:?}"))
+}
+
+/// Asserts that every file was synced between its last write and its name; returns how many got one.
+#[track_caller]
+fn nothing_is_named_before_it_is_synced(done: &[Done]) -> usize {
+    let mut count = 0;
+    for (at, named) in done.iter().enumerate() {
+        let Done::Named(file) = *named else { continue };
+        let before = done[..at].iter().rev();
+        let mut last = before.filter(|done| [Done::Wrote(file), Done::Synced(file)].contains(done));
+        assert_eq!(last.next(), Some(&Done::Synced(file)), "file {file} got its name at {at} of {done:?}");
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn a_new_directory_its_identity_and_its_segments_are_on_the_disk_before_their_names_count() {
+    let home = Home { segment_bytes: 5 * ROW_BYTES, ..Home::new() };
+    let disk = watched();
+    let started = start(open_on(home.options(), disk.clone(), BOOT).unwrap());
+    for index in 0..12 {
+        let span = started.log.append(KIND, &payload(index));
+        wait_durable(&started.log, span.end);
+    }
+    started.writer.stop(TimeMs(2)).unwrap();
+    let done = disk.done();
+    assert!(3 < nothing_is_named_before_it_is_synced(&done), "an identity and some segments");
+    let above = home.data.path().canonicalize().unwrap();
+    first(&done, Done::Synced(inode(above.parent().unwrap())));
+}
+
+#[test]
+fn a_start_syncs_what_it_read_and_the_names_of_its_segments_before_it_adds_to_them() {
+    let home = Home::new();
+    let started = home.start();
+    let span = started.log.append(KIND, &payload(1));
+    wait_durable(&started.log, span.end);
+    started.writer.abandon().unwrap();
+    drop(started.log);
+    let disk = watched();
+    let opened = open_on(home.options(), disk.clone(), BOOT).unwrap();
+    start(opened).writer.stop(TimeMs(2)).unwrap();
+    let directory = segment::directory(home.data.path());
+    let last = inode(&segment::path(&directory, 1));
+    let done = disk.done();
+    let wrote = first(&done, Done::Wrote(last));
+    assert!(first(&done, Done::Synced(last)) < wrote, "{done:?}");
+    assert!(first(&done, Done::Synced(inode(&directory))) < wrote, "{done:?}");
+}
+
+#[test]
+fn a_snapshot_is_on_the_disk_before_it_has_its_name() {
+    let (mut bench, mut all) = bench(&[3]);
+    let disk = watched();
+    let snapshots = snapshots_on(&bench, disk.clone());
+    for _ in 0..2 {
+        keep(&snapshots, bench.batches.end()).unwrap();
+        add(&mut bench, &mut all, 1);
+    }
+    assert_eq!(nothing_is_named_before_it_is_synced(&disk.done()), 2);
+}
