@@ -144,6 +144,23 @@ mod tests {
     }
 
     #[test]
+    fn a_fee_between_two_steps_is_rounded_up_from_the_middle_and_one_step_is_charged() {
+        let half = Price::new(5_000).expect("in range");
+        // Both exponents: what is usual is computed in another way.
+        for (rate, exponent, shares, fee) in [
+            (40_000, 1, 1_499, 10),
+            (40_000, 1, 1_500, 20),
+            (64_000, 2, 2_499, 0),
+            (64_000, 2, 2_500, 10),
+            (64_000, 2, 3_749, 10),
+            (64_000, 2, 3_750, 20),
+        ] {
+            let charged = schedule(rate, exponent, 0).taker_fee(Shares(shares), half);
+            assert_eq!(charged, Collateral(fee), "{shares} with exponent {exponent}");
+        }
+    }
+
+    #[test]
     fn usual_fees_are_those_of_the_rule_for_every_price() {
         let amounts = [1, 999, 1_000, 2_500_001, 499_999_999, 7_000_000_000_003, 1_000_000_000_000_000];
         for price in (1..PRICE_ONE).filter_map(Price::new) {
