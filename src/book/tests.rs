@@ -83,10 +83,12 @@ fn a_finer_and_a_coarser_tick_keep_every_queue() {
     for (position, price) in [(1, 4_000), (2, 4_100), (3, 4_000)] {
         books.rest(cent, &order(Side::Buy, Outcome::Zero, price, position)).unwrap();
     }
+    let used = books.bytes_used();
     for tick in [Tick::new(1).unwrap(), cent] {
         books.retick(MARKET, tick).unwrap();
         assert_eq!(positions(&books), [2, 1, 3]);
     }
+    assert_eq!(books.bytes_used(), used, "a ladder that is no longer used is given back");
     books.rest(cent, &order(Side::Sell, Outcome::Zero, 4_200, 4)).unwrap();
     assert_eq!(positions(&books), [2, 1, 3, 4]);
 }
