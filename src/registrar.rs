@@ -33,13 +33,13 @@ pub use refusal::Refusal;
 pub use restore::restore;
 
 use crate::auth::{Chain, MasterSecret};
-use crate::domain::{ItemKind, Mode, Position, TimeMs};
+use crate::domain::{ItemKind, Mode, Position, TimeMs, WalletNo};
 use crate::journal::layout::{ExchangeMode, MoneyDirection, Record};
 use crate::journal::{Log, Span};
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::registry::{Registry, RegistryWriter};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 /// What makes one exchange's names and credentials its own.
@@ -65,6 +65,8 @@ pub struct Registrar {
     last_claimed: Position,
     payload: Vec<u8>,
     references: HashMap<String, MoneyResult>,
+    /// Wallets that the operator ever put money into.
+    credited: HashSet<WalletNo>,
     outstanding: u64,
     events: HashMap<String, u32>,
     event_count: u32,
@@ -96,6 +98,7 @@ impl Registrar {
             last_claimed: ledger.end(),
             payload: Vec::new(),
             references: HashMap::new(),
+            credited: HashSet::new(),
             outstanding: 0,
             events: HashMap::new(),
             event_count: 0,
@@ -174,7 +177,7 @@ impl Registrar {
                 MoneyDirection::Credit => self.outstanding.wrapping_add(row.amount.0),
                 MoneyDirection::Debit => self.outstanding.wrapping_sub(row.amount.0),
             };
-            self.references.insert(reference.to_owned(), MoneyResult::of(row));
+            self.keep_result(reference.to_owned(), MoneyResult::of(row));
         }
         // The rows have no order, so partial sums may wrap around; the sum is what the exchange owes.
         assert!(self.outstanding <= money::OUTSTANDING_MAX, "the log holds more money than may exist");

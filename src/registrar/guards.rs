@@ -12,7 +12,7 @@ use super::{Refusal, Registrar};
 use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::{BreakerSet, SwitchArmed};
 use crate::ledger::Ledger;
-use crate::registry::{BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::registry::{BREAKERS_MAX, BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A beat is missed after this long: ten seconds, and five for delays on the way, as at the venues.
@@ -21,9 +21,13 @@ pub const BEAT_WITHIN_MS: u64 = 15_000;
 /// An owner and one of its keys.
 type KeyName = (WalletNo, ApiKey);
 
-/// The most keys of one owner that get a breaker between two starts, revoked ones included: twice as many as
-/// an owner may have at a time.
-const BREAKERS_OF_OWNER_MAX: usize = 64;
+/// The most keys of one owner that get a breaker between two starts, revoked ones included: as many as an owner may
+/// have at a time.
+const BREAKERS_OF_OWNER_MAX: usize = 32;
+
+/// Breakers that are kept for owners to whom the operator once gave money. Anybody can be an owner without any, and one
+/// that never had money has no fills to guard against.
+const KEPT_FOR_CREDITED: u32 = BREAKERS_MAX / 2;
 
 /// An armed switch.
 #[derive(Clone, Copy, Debug)]
@@ -203,10 +207,7 @@ impl Registrar {
         }
         self.room_for_user()?;
         if self.registry().breaker(&key).is_none() {
-            let of_owner = self.registry().breakers().filter(|row| row.principal == principal).count();
-            if self.writer.breakers_free() == 0 || BREAKERS_OF_OWNER_MAX <= of_owner {
-                return Err(Refusal::BreakersFull);
-            }
+            self.room_for_breaker(principal)?;
         }
         let interval_ms = if takes_away { 0 } else { state.interval_ms };
         let state = BreakerState { quantity: state.quantity, interval_ms, tripped: false };
@@ -215,6 +216,13 @@ impl Registrar {
         self.writer.reset_breaker(&key);
         self.guards.tripped.remove(&key);
         Ok(())
+    }
+
+    fn room_for_breaker(&self, principal: WalletNo) -> Result<(), Refusal> {
+        let kept = if self.was_credited(principal) { 0 } else { KEPT_FOR_CREDITED };
+        let of_owner = || self.registry().breakers().filter(|row| row.principal == principal).count();
+        let room = kept < self.writer.breakers_free() && of_owner() < BREAKERS_OF_OWNER_MAX;
+        if room { Ok(()) } else { Err(Refusal::BreakersFull) }
     }
 
     /// Resets a key's breaker: it counts from nothing and its key may place orders again.

@@ -146,7 +146,21 @@ impl Registrar {
         let record = Money { time, wallet, direction, amount, reference: reference.clone() };
         let position = self.append(&record.into()).start;
         let result = MoneyResult { wallet, direction, amount, position, time, repeated: false };
-        self.references.insert(reference, result);
+        self.keep_result(reference, result);
         result
+    }
+
+    /// Keeps what was done under a reference, now or before the start.
+    pub(super) fn keep_result(&mut self, reference: String, result: MoneyResult) {
+        if result.direction == MoneyDirection::Credit {
+            self.credited.insert(result.wallet);
+        }
+        self.references.insert(reference, result);
+    }
+
+    /// Whether the operator ever put money into a wallet of this principal.
+    pub(super) fn was_credited(&self, principal: WalletNo) -> bool {
+        let mut wallets = self.registry().wallets_of(principal);
+        self.credited.contains(&principal) || wallets.any(|wallet| self.credited.contains(&wallet))
     }
 }

@@ -56,9 +56,13 @@ impl Rig {
 
     /// A registrar that knows only what the ledger knows.
     fn restarted(&mut self) -> Registrar {
+        self.restarted_with(64, 8)
+    }
+
+    fn restarted_with(&mut self, wallets: u32, markets: u32) -> Registrar {
         self.follow();
-        let (_, mut writer) = Registry::with_capacity(64, 8);
-        let cells = Arc::new(Cells::new(64, 2));
+        let (_, mut writer) = Registry::with_capacity(wallets, markets);
+        let cells = Arc::new(Cells::new(wallets, 2));
         restore(&self.ledger, &mut writer, &cells).expect("room");
         let log = Arc::clone(&self.registrar.log);
         Registrar::new(&self.ledger, writer, log, cells, identity(), 2)

@@ -1,6 +1,6 @@
 use super::*;
 use crate::domain::ApiKey;
-use crate::registry::{BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::registry::{BREAKERS_MAX, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;
 
 type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
@@ -42,11 +42,11 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         }
         Refusal::BreakersFull => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
-            for number in 0..64 {
+            for number in 0..32 {
                 set_breaker(&mut rig, principal, number, 1, 1).expect("room");
                 set_breaker(&mut rig, principal, number, 0, 0).expect("it is taken away");
             }
-            Box::new(move |rig| set_breaker(rig, principal, 64, 1, 1))
+            Box::new(move |rig| set_breaker(rig, principal, 32, 1, 1))
         }
         Refusal::BreakerQuantity => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
@@ -264,4 +264,44 @@ fn credits_and_imports_stop_before_what_the_operator_must_do() {
     assert_eq!(rig.credit(address(1), 1, "a"), Err(Refusal::LogFull));
     assert_eq!(rig.registrar.add_market(NOW, &market(1)), Err(Refusal::LogFull));
     assert_eq!(rig.registrar.set_exchange_mode(NOW, Mode::CancelOnly), Ok(()));
+}
+
+/// Sets breakers for owners that nobody credited, until one is refused; returns how many there are.
+fn breakers_of_strangers(rig: &mut Rig) -> u32 {
+    let mut number = 0_u32;
+    loop {
+        let mut address = address(0);
+        address.0[..4].copy_from_slice(&(number / 32 + 1).to_le_bytes());
+        let stranger = rig.registrar.owner(NOW, address).expect("room");
+        match set_breaker(rig, stranger, number, 1, 1) {
+            Ok(()) => number += 1,
+            Err(refusal) => {
+                assert_eq!(refusal, Refusal::BreakersFull);
+                return number;
+            }
+        }
+    }
+}
+
+#[test]
+fn strangers_never_use_up_the_breakers_of_owners_that_were_credited() {
+    let mut rig = Rig::with(2_048, 0, LOG_BYTES);
+    // The first has its money itself, the second in a deposit wallet, the third had some once.
+    let [own, linked, spent, stranger] =
+        [251, 252, 253, 254].map(|byte| rig.registrar.owner(NOW, address(byte)).expect("room"));
+    rig.credit(address(251), 1, "own").expect("room");
+    rig.credit_as(WalletKind::Deposit, address(250), 1, "deposit").expect("room");
+    rig.registrar.link(NOW, address(250), address(252)).expect("it is nobody's");
+    rig.credit(address(253), 1, "in").expect("room");
+    rig.debit(address(253), 1, "out").expect("it is there");
+
+    assert_eq!(breakers_of_strangers(&mut rig), BREAKERS_MAX / 2);
+    let expected = [(own, Ok(())), (linked, Ok(())), (spent, Ok(())), (stranger, Err(Refusal::BreakersFull))];
+    for (principal, expected) in expected {
+        assert_eq!(set_breaker(&mut rig, principal, u32::MAX - principal.0, 1, 1), expected);
+    }
+    rig.registrar = rig.restarted_with(2_048, 0);
+    for (principal, expected) in expected {
+        assert_eq!(set_breaker(&mut rig, principal, u32::MAX / 2 - principal.0, 1, 1), expected, "restarted");
+    }
 }
