@@ -301,6 +301,25 @@ fn reads_have_their_own_limits_and_their_groups() {
 }
 
 #[test]
+fn what_has_no_route_is_counted_like_any_plain_request() {
+    const LIMIT: usize = 12;
+    let clob = format!("limits.clob={LIMIT}/10m");
+    let mut site = Site::start(&["limits.mode=enforce", &clob, "trusted_proxies=127.0.0.1"]);
+    let ways = [("GET", "/nowhere", 404), ("DELETE", "/book", 405), ("GET", "/ws/market", 426)];
+    for (client, (method, path, status)) in ["1.1.1.1", "1.1.1.2", "1.1.1.3"].into_iter().zip(ways) {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        for left in (0..LIMIT).rev() {
+            let answer = site.connection.request(method, path, &header, b"").unwrap();
+            let left = left.to_string();
+            let said = (answer.status, answer.header("RateLimit-Remaining"));
+            assert_eq!(said, (status, Some(&left[..])), "{method} {path}");
+        }
+        let refused = site.connection.request(method, path, &header, b"").unwrap();
+        assert_eq!(said(&refused), "429 12 0 600 retry 50", "{method} {path}");
+    }
+}
+
+#[test]
 fn only_a_trusted_proxy_says_who_is_asking() {
     let limits = ["limits.mode=enforce", "limits.root=2/10m"];
     let mut site = Site::start(&limits);

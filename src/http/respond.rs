@@ -206,21 +206,20 @@ pub fn bad_request(out: &mut Vec<u8>, reason: BadRequest) {
     plain_error(out, status, "bad_request", text, &extras);
 }
 
-/// Answers a request that has no route. `connection` says whether the connection stays open.
-pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, connection: Connection) {
-    let extras = Extras { connection, ..Extras::default() };
+/// Answers a request that has no route.
+pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, extras: &Extras<'_>) {
     match reason {
-        NoRoute::NotFound => plain_error(out, 404, "not_found", "not found", &extras),
+        NoRoute::NotFound => plain_error(out, 404, "not_found", "not found", extras),
         NoRoute::WrongMethod(allowed) => {
-            let extras = Extras { allow: Some(allowed.text()), ..extras };
+            let extras = Extras { allow: Some(allowed.text()), ..*extras };
             plain_error(out, 405, "method_not_allowed", "method not allowed", &extras);
         }
     }
 }
 
 /// Answers a request for a stream that does not ask to be upgraded.
-pub fn upgrade_required(out: &mut Vec<u8>, connection: Connection) {
-    let extras = Extras { connection, upgrade: true, ..Extras::default() };
+pub fn upgrade_required(out: &mut Vec<u8>, extras: &Extras<'_>) {
+    let extras = Extras { upgrade: true, ..*extras };
     plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13", &extras);
 }
 
@@ -398,7 +397,7 @@ mod tests {
             super::super::query::Query::default(),
             super::super::route::HostPrefixes::Off,
         );
-        let answer = written(|out| no_route(out, wrong.expect_err("no GET"), Connection::KeepAlive));
+        let answer = written(|out| no_route(out, wrong.expect_err("no GET"), &Extras::default()));
         assert!(answer.starts_with("HTTP/1.1 405 Method Not Allowed\r\n"));
         assert!(answer.contains("\r\nAllow: POST, DELETE\r\n"));
     }

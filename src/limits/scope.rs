@@ -90,7 +90,7 @@ scopes! {
     Listings "listings" Requests 900 / 10, "GET /events and GET /markets of the catalog together";
     Tags "tags" Requests 200 / 10, "GET /tags";
     Search "search" Requests 350 / 10, "GET /public-search";
-    Clob "clob" Requests 5_000 / 10, "every route of the CLOB but trading writes";
+    Clob "clob" Requests 5_000 / 10, "every route of the CLOB but trading writes, and whatever has no route";
     Root "root" Requests 50 / 10, "GET /";
     Book "book" Requests 200 / 10, "GET /book";
     Books "books" Requests 80 / 10, "POST /books";

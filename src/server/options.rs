@@ -194,7 +194,7 @@ keys! {
     "limits.listings" Text limits_scopes[Listings] "GET /events and GET /markets of the catalog together.";
     "limits.tags" Text limits_scopes[Tags] "GET /tags.";
     "limits.search" Text limits_scopes[Search] "GET /public-search.";
-    "limits.clob" Text limits_scopes[Clob] "Every route of the CLOB but trading writes.";
+    "limits.clob" Text limits_scopes[Clob] "Every route of the CLOB but trading writes, and whatever has no route.";
     "limits.root" Text limits_scopes[Root] "GET /.";
     "limits.book" Text limits_scopes[Book] "GET /book.";
     "limits.books" Text limits_scopes[Books] "POST /books.";

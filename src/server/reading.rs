@@ -348,7 +348,8 @@ impl Reading {
             match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
                 Ok(route) => route,
                 Err(reason) => {
-                    respond::no_route(&mut job.answer, reason, connection_word(head.keep_alive));
+                    let connection = connection_word(head.keep_alive);
+                    respond::no_route(&mut job.answer, reason, &Extras { connection, ..Extras::default() });
                     self.done.push_back(job);
                     return None;
                 }

@@ -64,7 +64,13 @@ impl Toll {
     /// steps.
     pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
         let costs = [(self.address, Cost::ONE)];
-        self.settle(Step::Address, limits, &costs, endpoint, now)
+        self.settle(Step::Address, limits, &costs, scopes(endpoint), now)
+    }
+
+    /// Counts a request that asks for nothing there is: an unknown path, a wrong method, a stream without an upgrade.
+    pub(crate) fn pay_for_nothing(&mut self, limits: &RateLimits, now: Moment) -> Result<(), Reject> {
+        let costs = [(self.address, Cost::ONE)];
+        self.settle(Step::Address, limits, &costs, &[Scope::Clob], now)
     }
 
     /// Counts the request by the owner of its key.
@@ -76,7 +82,7 @@ impl Toll {
         now: Moment,
     ) -> Result<(), Reject> {
         let costs = [(self.address, Cost::PAID), (limits.owner(owner.0), Cost::ONE)];
-        self.settle(Step::Owner, limits, &costs, endpoint, now)
+        self.settle(Step::Owner, limits, &costs, scopes(endpoint), now)
     }
 
     /// Counts what the request costs beyond the one that address and owner have paid.
@@ -92,7 +98,7 @@ impl Toll {
             return Ok(());
         }
         let costs = [self.address, limits.owner(owner.0)].map(|party| (party, Cost { now: more, paid: 1 }));
-        self.settle(Step::More, limits, &costs, endpoint, now)
+        self.settle(Step::More, limits, &costs, scopes(endpoint), now)
     }
 
     /// Charges a step that is not paid.
@@ -101,7 +107,7 @@ impl Toll {
         step: Step,
         limits: &RateLimits,
         costs: &[(Party, Cost)],
-        endpoint: Endpoint,
+        scopes: &[Scope],
         now: Moment,
     ) -> Result<(), Reject> {
         self.began = self.began.or(Some(now));
@@ -109,7 +115,7 @@ impl Toll {
             return Ok(());
         }
         let due = |&(party, cost): &(Party, Cost)| {
-            scopes(endpoint).iter().map(move |&scope| Due { party, scope, cost })
+            scopes.iter().map(move |&scope| Due { party, scope, cost })
         };
         let (verdict, standing) = limits.charge(costs.iter().flat_map(due), now);
         let was_over = self.standing.is_some_and(|standing| standing.over);

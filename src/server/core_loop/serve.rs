@@ -276,8 +276,9 @@ impl CoreLoop {
             match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
                 Ok(route) => route,
                 Err(reason) => {
-                    answer_now(line, |out| respond::no_route(out, reason, connection));
-                    return Step::Took;
+                    return self.answer_nothing(line, connection, |out, extras| {
+                        respond::no_route(out, reason, extras);
+                    });
                 }
             };
         if route.class() == Class::Stream {
@@ -375,12 +376,26 @@ impl CoreLoop {
         Step::Took
     }
 
+    /// Answers a request for nothing there is. It costs like any plain request.
+    fn answer_nothing(
+        &self,
+        line: &mut Line,
+        connection: respond::Connection,
+        write: impl FnOnce(&mut Vec<u8>, &Extras<'_>),
+    ) -> Step {
+        if line.toll.pay_for_nothing(&self.shared.limits, self.moment).is_err() {
+            return refuse_or_hold(line, connection);
+        }
+        let extras = Extras { connection, rate_limit: line.toll.head(), ..Extras::default() };
+        answer_now(line, |out| write(out, &extras));
+        Step::Took
+    }
+
     /// A request to become a stream; only the reader's loop has streams.
     fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         let connection = connection_word(request.head.keep_alive);
         let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
-            answer_now(line, |out| respond::upgrade_required(out, connection));
-            return Step::Took;
+            return self.answer_nothing(line, connection, respond::upgrade_required);
         };
         if !self.has_recovered() {
             refuse_for(line, Reject::Recovering, 503, connection);
