@@ -23,6 +23,7 @@ use crate::domain::Position;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::{Head, Method, Query};
 use crate::json::Writer;
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A request of the operator that is being answered.
 #[derive(Clone, Copy, Debug)]
@@ -190,12 +191,18 @@ fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &
     Ok(())
 }
 
+/// Whether `Host` is a loopback name, with a port or without one, and nothing else.
 fn is_loopback_name(host: &str) -> bool {
-    let name = match host.strip_prefix('[') {
-        Some(rest) => rest.split(']').next().unwrap_or(""),
-        None => host.split(':').next().unwrap_or(""),
+    let (is_loopback, rest) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
+        Some((name, rest)) => (name.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback()), rest),
+        None => {
+            let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
+            let is_loopback = name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback());
+            (name == "localhost" || is_loopback, rest)
+        }
     };
-    name == "localhost" || name.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_loopback && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -250,7 +257,24 @@ mod tests {
         for host in ["localhost", "localhost:8081", "127.0.0.1:8081", "127.9.9.9", "[::1]:8081", "[::1]"] {
             assert!(is_loopback_name(host), "{host}");
         }
-        for host in ["", "evil.example", "127.0.0.1.evil.example", "10.0.0.1", "[::2]:1", "localhost.evil"] {
+        for host in [
+            "",
+            "evil.example",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "[::2]:1",
+            "localhost.evil",
+            "[::1].evil.example",
+            "[::1]evil.example",
+            "[::1]:8081.evil.example",
+            "[::1",
+            "[127.0.0.1]",
+            "::1",
+            "127.0.0.1:evil.example",
+            "127.0.0.1:80@evil.example",
+            "localhost:",
+            "localhost:8081:8081",
+        ] {
             assert!(!is_loopback_name(host), "{host}");
         }
     }
