@@ -193,13 +193,12 @@ fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &
 
 /// Whether `Host` is a loopback name, with a port or without one, and nothing else.
 fn is_loopback_name(host: &str) -> bool {
-    let (is_loopback, rest) = match host.strip_prefix('[').and_then(|host| host.split_once(']')) {
-        Some((name, rest)) => (name.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback()), rest),
-        None => {
-            let (name, rest) = host.split_at(host.find(':').unwrap_or(host.len()));
-            let is_loopback = name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback());
-            (name == "localhost" || is_loopback, rest)
-        }
+    let bracketed = host.strip_prefix('[').and_then(|host| host.split_once(']'));
+    let (name, rest) = bracketed.unwrap_or_else(|| host.split_at(host.find(':').unwrap_or(host.len())));
+    let is_loopback = if bracketed.is_some() {
+        name.parse().is_ok_and(|ip: Ipv6Addr| ip.is_loopback())
+    } else {
+        name == "localhost" || name.parse().is_ok_and(|ip: Ipv4Addr| ip.is_loopback())
     };
     let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
     is_loopback && (rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port))

@@ -114,9 +114,8 @@ impl Toll {
         if step < self.next {
             return Ok(());
         }
-        let due = |&(party, cost): &(Party, Cost)| {
-            scopes.iter().map(move |&scope| Due { party, scope, cost })
-        };
+        let due =
+            |&(party, cost): &(Party, Cost)| scopes.iter().map(move |&scope| Due { party, scope, cost });
         let (verdict, standing) = limits.charge(costs.iter().flat_map(due), now);
         let was_over = self.standing.is_some_and(|standing| standing.over);
         let is_over = standing.is_some_and(|standing| standing.over);
