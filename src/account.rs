@@ -73,6 +73,8 @@ impl Account {
 pub struct Wallet {
     /// The first of its rows with open orders.
     first: Slot,
+    /// Open orders of this principal, whichever of its wallets they are of.
+    pub open: u32,
     /// Cancels of this principal that wait for their orders.
     pub tombstones: u16,
     /// Whether this shard asked to be notified when the cell falls.
@@ -94,7 +96,8 @@ impl Accounts {
     /// No rows, for wallets `0..wallets_max`.
     #[must_use]
     pub fn with_capacity(accounts_max: u32, wallets_max: usize, secret: u64) -> Self {
-        let wallet = Wallet { first: Slot::NONE, tombstones: 0, watched: false, largest: Collateral::ZERO };
+        let wallet =
+            Wallet { first: Slot::NONE, open: 0, tombstones: 0, watched: false, largest: Collateral::ZERO };
         Self {
             rows: Arena::with_capacity(accounts_max),
             index: Index::with_capacity(accounts_max),
@@ -114,9 +117,14 @@ impl Accounts {
         self.index.find(self.hash(wallet, market), same).map(Slot::from_number)
     }
 
+    /// Prefetches what this shard knows of a wallet.
+    pub fn prefetch_wallet(&self, wallet: WalletNo) {
+        ahead::prefetch(&self.wallets[wallet.index()]);
+    }
+
     /// Prefetches what this shard knows of a wallet, and the index bucket of (wallet, market).
     pub fn prefetch_bucket(&self, wallet: WalletNo, market: MarketNo) {
-        ahead::prefetch(&self.wallets[wallet.index()]);
+        self.prefetch_wallet(wallet);
         self.index.prefetch(self.hash(wallet, market));
     }
 

@@ -78,6 +78,7 @@ fn random_scripts_agree_with_the_naive_twin() {
         "price_off_tick",
         "post_only_crosses",
         "book_full",
+        "too_many_open_orders",
         "table_full",
         "order_too_old",
         "cancelled_before_arrival",

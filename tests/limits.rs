@@ -36,6 +36,7 @@ impl Venue {
             reserved: false,
             notional: 0,
             orders,
+            open: orders,
             digests: 100_000,
             accounts: 64,
             ladders,

@@ -305,6 +305,11 @@ fn provoke(reject: Reject) -> Row {
                 })
             },
         ),
+        Reject::TooManyOpenOrders => Shaped(
+            &["orders.open_per_owner_max=1"],
+            |scene| assert!(scene.plain().status == 200, "the first is allowed"),
+            Scene::plain,
+        ),
         Reject::BookFull => Shaped(
             &[FEW_ORDERS, "cpu.shards=1"],
             |scene| {

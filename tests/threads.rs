@@ -37,6 +37,7 @@ fn venue(shards: u16, reserved: bool) -> (Fast, Names) {
         reserved,
         notional: 0,
         orders: 20_000,
+        open: 20_000,
         digests: 100_000,
         accounts: 1_000,
         ladders: 4,

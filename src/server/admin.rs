@@ -225,6 +225,7 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
         json.open_object();
         for (name, value) in [
             ("resting_orders_max", u64::from(limits.resting_orders_max)),
+            ("open_per_owner_max", u64::from(limits.open_per_owner_max)),
             ("digests_max", u64::from(limits.digests_max)),
             ("wallets_max", u64::from(limits.wallets_max)),
             ("markets_max", u64::from(limits.markets_max)),

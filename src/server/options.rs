@@ -49,6 +49,7 @@ pub struct Options {
     pub auth_known_signers_bytes: u64,
     pub orders_min_size: String,
     pub orders_min_notional: String,
+    pub orders_open_per_owner_max: u64,
     pub fees_rate: u64,
     pub fees_exponent: u64,
     pub fees_builder_share_bps: u64,
@@ -99,6 +100,7 @@ impl Default for Options {
             auth_known_signers_bytes: 0,
             orders_min_size: "5".into(),
             orders_min_notional: "1".into(),
+            orders_open_per_owner_max: 0,
             fees_rate: 0,
             fees_exponent: 1,
             fees_builder_share_bps: 0,
@@ -179,6 +181,7 @@ keys! {
     "auth.known_signers_bytes" Number auth_known_signers_bytes "Bytes for tables of signers seen often, 139264 each and shared out among the shards: their orders' signatures take 7 µs instead of 26. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";
     "orders.min_size" Text orders_min_size "Smallest resting order in shares, for markets that do not say.";
     "orders.min_notional" Text orders_min_notional "Smallest marketable BUY, in USDC.";
+    "orders.open_per_owner_max" Number orders_open_per_owner_max "Open orders that one owner may have in a shard; 0: a quarter of sizes.resting_orders, or 1000 if that is more.";
     "fees.rate" Number fees_rate "Taker fee rate in millionths, for markets that do not say.";
     "fees.exponent" Number fees_exponent "Exponent of the fee's p(1-p): 1 or 2.";
     "fees.builder_share_bps" Number fees_builder_share_bps "Builder's share of the fee, in basis points.";

@@ -176,7 +176,11 @@ fn restore_shards(
     let restored: Result<Vec<_>, _> = std::thread::scope(|scope| {
         let restore = |settings| {
             let (cells, registry, log) = (Arc::clone(cells), Arc::clone(registry), Arc::clone(log));
-            scope.spawn(move || Shard::restore(settings, cells, registry, log, ledger))
+            scope.spawn(move || {
+                let mut shard = Shard::restore(settings, cells, registry, log, ledger)?;
+                shard.limit_open_per_owner(plan.limits.open_per_owner_max);
+                Ok(shard)
+            })
         };
         let threads: Vec<_> = settings.into_iter().map(restore).collect();
         let join = |thread: ScopedJoinHandle<'_, Result<Shard, Unrestored>>| {

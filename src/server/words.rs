@@ -19,6 +19,7 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::PriceOffTick => ("price", price),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
         Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
+        Reject::TooManyOpenOrders => ("", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         Reject::Expired => ("expiration", ShortText::integer),
         Reject::DeadlinePassed => ("X-Outcry-Deadline", in_microseconds),

@@ -324,7 +324,23 @@ impl Shard {
         if needs_row && taker.account.is_none() && self.accounts.is_full() {
             return Err(Reject::TableFull.into());
         }
-        Ok(())
+        if open.is_zero() { Ok(()) } else { self.judge_open_orders(taker.principal, 0, 1) }
+    }
+
+    /// Whether a principal may have so many orders open when `leaving` have left and `coming` have come.
+    #[allow(clippy::inline_always, reason = "see `judge_found`")]
+    #[inline(always)]
+    pub(super) fn judge_open_orders(
+        &self,
+        principal: WalletNo,
+        leaving: u32,
+        coming: u32,
+    ) -> Result<(), Refusal> {
+        let (open, most) = (self.open_orders(principal) - leaving + coming, self.open_per_owner_max);
+        if open <= most {
+            return Ok(());
+        }
+        Err(Refusal { reject: Reject::TooManyOpenOrders, got: open.into(), allowed: most.into() })
     }
 }
 

@@ -359,6 +359,7 @@ impl Shard {
         let account = self.placements[slot].account;
         self.placements.leave(&mut self.accounts[account].orders, slot);
         self.accounts.drop_order(account);
+        self.accounts.wallet_mut(self.books.orders()[slot].principal).open -= 1;
     }
 
     /// Counts `shares` of an order as no longer open; the book is changed by the caller.

@@ -289,7 +289,11 @@ impl Shard {
         if taker.account.is_none() && self.accounts.is_full() {
             return Err(Reject::TableFull.into());
         }
-        Ok(())
+        let orders = self.books.orders();
+        let leaving = self.slots.iter().filter(|slot| orders[**slot].principal == taker.principal).count();
+        let [leaving, coming] = [leaving, request.coming.len()]
+            .map(|count| u32::try_from(count).expect("a replace has few orders"));
+        self.judge_open_orders(taker.principal, leaving, coming)
     }
 
     /// Which orders that come have the place of one that leaves; a bit for each.

@@ -80,6 +80,7 @@ impl Shard {
         self.placements.join(&mut self.accounts[account].orders, slot);
         self.accounts.add_order(account);
         let order = &self.books.orders()[slot];
+        self.accounts.wallet_mut(order.principal).open += 1;
         match order.side {
             Side::Buy if placement.reserves() => {}
             Side::Buy => self.accounts.add_buying(account, cost),

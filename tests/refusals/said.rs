@@ -4,10 +4,11 @@ use super::Seen;
 use outcry::domain::Reject;
 
 /// The value and the bound that a refusal names on the row that provokes it; both are amounts as people write them.
-const NAMED: [(Reject, &str); 4] = [
+const NAMED: [(Reject, &str); 5] = [
     (Reject::PriceOffTick, "Price (0.1000001) breaks minimum tick size rule: 0.01"),
     (Reject::PriceOutOfRange, "Price (1) is outside 0.01 to 0.99"),
     (Reject::SizeTooSmall, "Size (1) lower than the minimum: 5"),
+    (Reject::TooManyOpenOrders, "of this owner: 2, max allowed: 1"),
     (Reject::AmountTooLarge, "Amount (2000000000000000) higher than the maximum: 1000000000000000"),
 ];
 

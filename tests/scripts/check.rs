@@ -89,6 +89,7 @@ impl Run {
         let mut twin = Naive::new(shards, funding);
         twin.min_notional = setup.notional;
         twin.orders_max = setup.orders as usize;
+        twin.open_per_owner_max = setup.open as usize;
         twin.accounts_max = setup.accounts as usize;
         twin.digests_max = setup.digests as usize;
         let mut run = Self {
@@ -135,6 +136,14 @@ impl Run {
         }
         if !self.held.is_empty() {
             return;
+        }
+        for (index, name) in self.names.wallets.iter().enumerate() {
+            let principal = WalletNo(u32::try_from(index).unwrap());
+            for (shard, fast) in (0..).zip(&self.fast.shards) {
+                let twin = self.twin.orders.iter().filter(|order| order.principal == principal);
+                let twin = twin.filter(|order| self.fast.shard_of(order.market) == shard).count();
+                assert_eq!(fast.open_orders(principal) as usize, twin, "{name}'s open orders at {at}");
+            }
         }
         assert_eq!(self.fast.fees(), self.twin.fees, "the fees at {at}");
         for market in 0..self.names.markets.len() {

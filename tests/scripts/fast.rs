@@ -38,6 +38,7 @@ pub struct Fast {
     writer: RegistryWriter,
     follower: Follower,
     settings: ShardSettings,
+    open_per_owner_max: u32,
     ids: BTreeMap<Position, OrderId>,
     references: u64,
 }
@@ -72,6 +73,7 @@ impl Fast {
             writer,
             follower,
             settings,
+            open_per_owner_max: setup.open,
             ids: BTreeMap::new(),
             references: 0,
         };
@@ -93,7 +95,10 @@ impl Fast {
     }
 
     fn empty(&self, settings: ShardSettings) -> Shard {
-        Shard::new(settings, Arc::clone(&self.cells), Arc::clone(&self.registry), Arc::clone(&self.log))
+        let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
+        let mut shard = Shard::new(settings, cells, registry, Arc::clone(&self.log));
+        shard.limit_open_per_owner(self.open_per_owner_max);
+        shard
     }
 
     /// Rebuilds the cells and every shard from the ledger.
@@ -107,7 +112,10 @@ impl Fast {
         let restored = self.all_settings(shards).map(|settings| {
             let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
             let log = Arc::clone(&self.log);
-            Shard::restore(settings, cells, registry, log, &self.ledger).expect("nothing is archived")
+            let shard = Shard::restore(settings, cells, registry, log, &self.ledger);
+            let mut shard = shard.expect("nothing is archived");
+            shard.limit_open_per_owner(self.open_per_owner_max);
+            shard
         });
         self.shards = restored.collect();
     }

@@ -9,7 +9,7 @@
 //! | `funding reserved` | collateral is set aside for resting buys | |
 //! | `market n tick 0.1 fee 0.04 exponent 2 builder 3000 makers-pay min 5` | another market; `m` is there from the start: tick 1, free, min 0 | |
 //! | `notional 1` | the smallest marketable buy (0 unless said) | |
-//! | `limits orders 4 digests 8 accounts 3 ladders 1` | sizes of the shards (first lines) | |
+//! | `limits orders 4 open 2 digests 8 accounts 3 ladders 1` | sizes of the shards, `open` of each owner (first lines) | |
 //! | `credit alice 100`, `debit alice 5` | operator money | `ok`, `short` |
 //! | `alice buy yes 52 x10 gtc #a` | an order; also `sell`, `no`, `gtd`, `fok`, `fak` | below |
 //! | `alice buy yes 50 $60 fok #a` | the money is given instead of the size (floored to 0.0001) | |
@@ -63,6 +63,8 @@ pub struct Setup {
     /// The smallest marketable buy.
     pub notional: u64,
     pub orders: u32,
+    /// Open orders that one owner may have.
+    pub open: u32,
     pub digests: u32,
     pub accounts: u32,
     /// How many ladders of the finest tick the pool holds.
@@ -166,6 +168,7 @@ pub fn parse(script: &str) -> (Setup, Vec<Line>) {
         reserved: false,
         notional: 0,
         orders: 256,
+        open: 256,
         digests: 4_096,
         accounts: 256,
         ladders: 4,
@@ -204,6 +207,7 @@ fn read(words: &[&str], setup: &mut Setup) -> Option<Command> {
         "limits" => {
             let number = |name| after(words, name).map_or(Some(None), |word| word.parse().ok().map(Some));
             setup.orders = number("orders")?.unwrap_or(setup.orders);
+            setup.open = number("open")?.unwrap_or(setup.open);
             setup.digests = number("digests")?.unwrap_or(setup.digests);
             setup.accounts = number("accounts")?.unwrap_or(setup.accounts);
             setup.ladders = number("ladders")?.map_or(setup.ladders, u64::from);

@@ -12,6 +12,8 @@ use crate::server::topology::Topology;
 pub struct Limits {
     /// Resting orders per shard.
     pub resting_orders_max: u32,
+    /// Resting orders of one owner per shard.
+    pub open_per_owner_max: u32,
     /// Bytes of price ladders per shard.
     pub books_bytes: u64,
     /// Wallets of the exchange.
@@ -57,6 +59,13 @@ const MARKETS_MAX: u32 = 1 << 18;
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
 
+/// The part of a shard's resting orders that one owner may have, unless the config says otherwise: whoever fills its
+/// own leaves three quarters to the others.
+const OPEN_PER_OWNER_PART: u64 = 4;
+
+/// What one owner may have at least, unless the config says otherwise: a shard with a small table has few owners.
+const OPEN_PER_OWNER_MIN: u64 = 1_000;
+
 /// Ladders of one shard: eight of the finest tick.
 const BOOKS_BYTES_MIN: u64 = 1 << 20;
 
@@ -80,6 +89,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     }
     Ok(Limits {
         resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
+        open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner(options), [1, SLOTS_MAX])?,
         books_bytes,
         wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
         markets_max: MARKETS_MAX,
@@ -92,6 +102,13 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         read_wait_ms: READ_WAIT_MS,
         stop_ms: STOP_MS,
     })
+}
+
+fn open_per_owner(options: &Options) -> u64 {
+    match options.orders_open_per_owner_max {
+        0 => OPEN_PER_OWNER_MIN.max(options.sizes_resting_orders / OPEN_PER_OWNER_PART),
+        max => max,
+    }
 }
 
 /// Each shard's share of the memory for signers' tables: none, or room for at least one.
@@ -175,6 +192,29 @@ mod tests {
                 assert_eq!(fault, format!("{name}: got {value}; allowed: {min} to {max}"));
             }
         }
+    }
+
+    #[test]
+    fn one_owner_has_a_quarter_of_the_resting_orders_or_what_is_configured() {
+        for (resting_orders, configured, expected) in [
+            (1, 0, 1_000),
+            (4_003, 0, 1_000),
+            (4_004, 0, 1_001),
+            (1_000_000, 0, 250_000),
+            (4_294_967_294, 0, 1_073_741_823),
+            (1_000_000, 1, 1),
+            (1_000_000, 4_294_967_294, 4_294_967_294),
+        ] {
+            let plan = planned(|options| {
+                options.sizes_resting_orders = resting_orders;
+                options.orders_open_per_owner_max = configured;
+            });
+            let max = plan.expect("allowed").limits.open_per_owner_max;
+            assert_eq!(max, expected, "{configured} of {resting_orders}");
+        }
+        let fault =
+            planned(|options| options.orders_open_per_owner_max = 4_294_967_295).expect_err("refused");
+        assert_eq!(fault, "orders.open_per_owner_max: got 4294967295; allowed: 1 to 4294967294");
     }
 
     #[test]

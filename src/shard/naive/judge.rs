@@ -1,8 +1,8 @@
 //! What the twin judges: the order's own fields, then what a walk found.
 
-use super::{BUY, Naive, Verdict, Work, floor, wide};
+use super::{BUY, Naive, NaiveOrder, Verdict, Work, floor, wide};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
-use crate::domain::{Mode, OrderType, Price, Reject};
+use crate::domain::{Mode, OrderType, Price, Reject, WalletNo};
 use crate::shard::{Funding, PlaceOrder, Refusal};
 
 impl Naive {
@@ -143,8 +143,19 @@ impl Naive {
         {
             return refuse(Reject::TableFull, 0, 0);
         }
+        let owned = self.open_orders(place.principal, shard);
+        if open > 0 && owned >= self.open_per_owner_max {
+            let [got, allowed] = [owned + 1, self.open_per_owner_max].map(|count| count as u64);
+            return refuse(Reject::TooManyOpenOrders, got, allowed);
+        }
         let reserved = if self.funding == Funding::Reserved { resting } else { 0 };
         Verdict::Go { open, reserved, due: paid + reserved }
+    }
+
+    /// How many orders of `principal` rest on a shard.
+    fn open_orders(&self, principal: WalletNo, shard: u16) -> usize {
+        let own = |order: &&NaiveOrder| order.principal == principal && self.shard_of(order.market) == shard;
+        self.orders.iter().filter(own).count()
     }
 
     fn kill(&self, work: &Work) -> Option<Reject> {

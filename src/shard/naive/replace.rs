@@ -144,5 +144,6 @@ impl Naive {
 }
 
 fn is_about_room(reject: Reject) -> bool {
-    matches!(reject, Reject::BookFull | Reject::NoRoomForBook | Reject::TableFull)
+    use Reject as R;
+    matches!(reject, R::BookFull | R::NoRoomForBook | R::TableFull | R::TooManyOpenOrders)
 }

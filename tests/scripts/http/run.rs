@@ -82,6 +82,7 @@ impl Run {
         let mut twin = Naive::new(shards, funding);
         twin.min_notional = setup.notional;
         twin.orders_max = setup.orders as usize;
+        twin.open_per_owner_max = setup.open as usize;
         twin.accounts_max = setup.accounts as usize;
         twin.digests_max = setup.digests as usize;
         twin.now = TimeMs(site.now_ms);

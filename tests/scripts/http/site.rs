@@ -26,6 +26,7 @@ pub struct Shape {
     reserved: bool,
     notional: u64,
     orders: Option<u32>,
+    open: Option<u32>,
     digests: Option<u32>,
     accounts: Option<u32>,
     builder_bps: u16,
@@ -42,6 +43,7 @@ impl Shape {
             reserved: setup.reserved,
             notional: setup.notional,
             orders: asked(setup.orders, plain.orders),
+            open: asked(setup.open, plain.open),
             digests: asked(setup.digests, plain.digests),
             accounts: asked(setup.accounts, plain.accounts),
             builder_bps,
@@ -71,6 +73,7 @@ impl Shape {
             ("digests", self.digests.map(|_| DIGESTS_MIN)),
             ("wallets", self.accounts.map(|_| ACCOUNTS_MIN)),
         ];
+        settings.extend(self.open.map(|open| format!("orders.open_per_owner_max={open}")));
         for (name, size) in sizes {
             settings.extend(size.map(|size| format!("sizes.{name}={size}")));
         }
