@@ -105,7 +105,7 @@ rejects! {
     FillRateTripped = 52, 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
     /// The order's timestamp lies behind what the duplicate memory reaches.
     TooOld = 18, 400, "order_too_old", "order too old";
-    /// The order's timestamp lies more than five minutes ahead.
+    /// The order's timestamp lies more than a minute ahead.
     TooNew = 19, 400, "order_too_new", "order too new";
     /// The market is paused.
     MarketPaused = 20, 409, "condition_paused", "the market is not yet ready to process new orders", "orderbook not ready";

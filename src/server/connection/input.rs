@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use super::KEPT_BYTES_MAX;
+use crate::http::Limits;
 
 /// What a connection's input buffer holds without growing: several orders, one full head.
 pub(crate) const INPUT_BYTES: usize = 16 << 10;
@@ -105,8 +106,10 @@ impl Input {
 
     /// Makes sure that a request of `bytes` fits, which the caller has checked against its limits.
     pub(crate) fn hold(&mut self, bytes: usize) {
+        /// The longest request: beyond it there is nothing to have room for.
+        const BYTES_MAX: usize = Limits::SERVED.head_bytes + Limits::SERVED.body_bytes;
         if self.bytes.len() < bytes {
-            self.bytes.resize(bytes.next_power_of_two(), 0);
+            self.bytes.resize(bytes.next_power_of_two().min(BYTES_MAX.max(bytes)), 0);
         }
     }
 

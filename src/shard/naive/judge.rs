@@ -59,7 +59,7 @@ impl Naive {
     }
 
     pub(super) fn judge_stamp(&self, shard: u16, stamp: u64) -> Result<(), Refusal> {
-        let (horizon, newest) = (self.horizons[usize::from(shard)], self.now.0 + 300_000);
+        let (horizon, newest) = (self.horizons[usize::from(shard)], self.now.0 + 60_000);
         if stamp <= horizon {
             return Err(Refusal { reject: Reject::TooOld, got: stamp, allowed: horizon + 1 });
         }

@@ -1,0 +1,137 @@
+//! What a record says that cannot be after those before it.
+
+use super::*;
+
+/// Each record of a list but the last is possible; the last one is not, and this is why.
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of records")]
+fn whatever_a_record_contradicts_is_named() {
+    let time = TimeMs(4);
+    let key =
+        |generation| KeyChanged { time, principal: ALICE, nonce: Word::ZERO, generation, active: false };
+    let item = |kind| ItemText { time, kind, item: 0, text: "{}".into() };
+    let resolved = Resolved { time, market: MARKET, payout: Payout::new(500_000).expect("a half") };
+    let armed = |armed| SwitchArmed { time, principal: ALICE, key: ApiKey::ZERO, armed };
+    let debit = |reference: &str| Money {
+        time,
+        wallet: ALICE,
+        direction: MoneyDirection::Debit,
+        amount: Collateral(1),
+        reference: reference.into(),
+    };
+    let bid = order(ALICE, Side::Buy, Outcome::Zero, 40, 1);
+    let legs = |side, outcome, kind, taker_leg| {
+        let mut taker = filled(order(BOB, side, outcome, 60, 2), Position(320), kind, 40, 4_000_000);
+        taker.fills[0].taker_leg = Collateral(taker_leg);
+        taker
+    };
+    let removed = || OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: vec![Position(320)] };
+    let cases: Vec<(&str, Vec<Record>)> = vec![
+        (
+            "wallet numbers are not dense",
+            vec![WalletAdded { wallet: WalletNo(3), ..third(WalletKind::Safe, Some(ALICE)) }.into()],
+        ),
+        ("only an EOA is its own principal", vec![third(WalletKind::Eoa, Some(ALICE)).into()]),
+        ("only an EOA is its own principal", vec![third(WalletKind::Safe, Some(WalletNo(2))).into()]),
+        (
+            "a link names a principal that is not an EOA",
+            vec![
+                third(WalletKind::Deposit, None).into(),
+                WalletLinked { time, wallet: WalletNo(2), principal: WalletNo(2) }.into(),
+            ],
+        ),
+        ("a key's generation fell", vec![key(2).into(), key(1).into()]),
+        ("a reference was used twice", vec![debit("again").into(), debit("again").into()]),
+        (
+            "an item became one of another kind",
+            vec![item(ItemKind::Tag).into(), item(ItemKind::Series).into()],
+        ),
+        ("a switch was armed or disarmed twice", vec![armed(true).into(), armed(true).into()]),
+        ("a switch was armed or disarmed twice", vec![armed(false).into()]),
+        (
+            "a breaker has no interval",
+            vec![
+                BreakerSet {
+                    time,
+                    principal: ALICE,
+                    key: ApiKey::ZERO,
+                    quantity: Shares(1),
+                    interval_ms: 0,
+                    tripped: false,
+                }
+                .into(),
+            ],
+        ),
+        ("a market was resolved twice", vec![resolved.clone().into(), resolved.clone().into()]),
+        (
+            "an order rests with nothing open, or has open shares and does not rest",
+            vec![OrderPlaced { open: Shares::ZERO, ..bid.clone() }.into()],
+        ),
+        (
+            "an order rests with nothing open, or has open shares and does not rest",
+            vec![OrderPlaced { result: PlacedResult::Filled, ..bid.clone() }.into()],
+        ),
+        ("an order was placed twice", vec![bid.clone().into(), removed().into(), bid.clone().into()]),
+        ("an order was removed twice", vec![bid.clone().into(), removed().into(), removed().into()]),
+        (
+            "an order stayed off the new tick's grid",
+            vec![
+                OrderPlaced { price: price(41), ..bid.clone() }.into(),
+                TickChanged {
+                    time,
+                    market: MARKET,
+                    tick: Tick::new(1_000).expect("a tick"),
+                    removed: Vec::new(),
+                }
+                .into(),
+            ],
+        ),
+        ("a split is not one pair for one collateral", vec![position_act(ActKind::Split, [5, 4], 5).into()]),
+        (
+            "a merge is not one pair for one collateral",
+            vec![
+                position_act(ActKind::Split, [5, 5], 5).into(),
+                position_act(ActKind::Merge, [5, 5], 4).into(),
+            ],
+        ),
+        (
+            "a redeem paid another sum",
+            vec![
+                position_act(ActKind::Split, [5, 5], 5).into(),
+                resolved.into(),
+                position_act(ActKind::Redeem, [4, 0], 1).into(),
+            ],
+        ),
+        (
+            "a signed act was applied twice",
+            vec![
+                PositionAct { id: OrderId([9; 32]), ..position_act(ActKind::Split, [5, 5], 5) }.into(),
+                PositionAct { id: OrderId([9; 32]), ..position_act(ActKind::Split, [6, 6], 6) }.into(),
+            ],
+        ),
+        (
+            "a pair did not cost or return exactly one",
+            vec![bid.clone().into(), legs(Side::Buy, Outcome::One, MatchKind::Mint, 6_000_001).into()],
+        ),
+        (
+            "a transfer's legs differ",
+            vec![bid.clone().into(), legs(Side::Sell, Outcome::Zero, MatchKind::Transfer, 3_999_999).into()],
+        ),
+        (
+            "a fill names another kind of match",
+            vec![bid.into(), legs(Side::Sell, Outcome::Zero, MatchKind::Mint, 6_000_000).into()],
+        ),
+    ];
+    for (what, mut records) in cases {
+        let mut log = Log::opened();
+        let last = records.pop().expect("a record");
+        for record in records {
+            log.says(record);
+        }
+        assert_eq!(log.try_says(last), Err(Contradiction { what }));
+    }
+    let mut log = Log::opened();
+    log.next -= 64;
+    let what = "a frame starts before the last one ended";
+    assert_eq!(log.try_says(third(WalletKind::Safe, Some(ALICE))), Err(Contradiction { what }));
+}
