@@ -455,6 +455,52 @@ fn fresh_begins_anew_and_a_manual_clock_moves_when_told() {
 }
 
 #[test]
+fn dev_and_serve_refuse_each_other_s_directories_and_change_nothing_there() {
+    let (served, tried) = (folder(), folder());
+    let serve = Plan::serve(served.path());
+    let exchange = serve.start();
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let token = serve.data_dir().join("admin-token");
+    let credit =
+        ["account", "credit", FIRST, "7", "--admin", &admin, "--token-file", token.to_str().unwrap()];
+    outcry_succeeds(&credit);
+    exchange.stop();
+    let verified = journal("verify", &serve.data_dir());
+
+    // As an operator has it whose shell names the configuration of the real one.
+    let config = served.path().join("outcry.toml");
+    std::fs::write(&config, format!("data_dir = {:?}\n", serve.data_dir())).unwrap();
+    let config =
+        ["--config", config.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    for more in [&[][..], &["--fresh"][..]] {
+        let refused = outcry(&[&["dev"], &config[..], more].concat());
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && text.contains("was not made by `outcry dev`"), "{text}");
+    }
+    assert_eq!(journal("verify", &serve.data_dir()), verified);
+
+    let dev = Plan::dev(tried.path());
+    dev.start().stop();
+    let data_dir = dev.data_dir();
+    let here = ["--data-dir", data_dir.to_str().unwrap()];
+    let listen = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+    let new = tried.path().join("outcry.toml");
+    for command in [&["serve"][..], &["check"], &["init", "--config", new.to_str().unwrap()]] {
+        let listen = if command[0] == "init" { &[][..] } else { &listen[..] };
+        let refused = outcry(&[command, &here[..], listen].concat());
+        let text = format!(
+            "{}{}",
+            String::from_utf8_lossy(&refused.stdout),
+            String::from_utf8_lossy(&refused.stderr)
+        );
+        assert!(!refused.status.success() && text.contains("was made by `outcry dev`"), "{command:?} {text}");
+    }
+    assert!(!new.exists());
+    dev.words(["--fresh"]).start().stop();
+    serve.start().stop();
+}
+
+#[test]
 fn an_exchange_that_is_no_dev_asks_for_its_token() {
     let folder = folder();
     let data_dir = folder.path().join("data");

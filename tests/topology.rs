@@ -332,8 +332,8 @@ fn a_name_of_a_network_card_is_no_command() {
 #[test]
 fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let folder = folder();
-    let exchange = Plan::dev(folder.path()).start();
-    let data_dir = Plan::dev(folder.path()).data_dir();
+    let plan = Plan::serve(folder.path());
+    let (exchange, data_dir) = (plan.start(), plan.data_dir());
     let taken = format!("127.0.0.1:{}", exchange.http);
     let here = ["check", "--admin-listen", "127.0.0.1:0", "--data-dir", data_dir.to_str().unwrap()];
     let refused = outcry(&[&here[..], &["--listen", &taken]].concat());

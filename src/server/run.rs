@@ -8,6 +8,7 @@ use clap::Parser;
 use super::clock::Clock;
 use super::command::{Cli, Command, ConfigCommand, InitArgs, ServerArgs};
 use super::executor::{self, Ground};
+use super::operator::dev::mark;
 use super::options::Options;
 use super::plan::{self, Start};
 use super::start::{self, End};
@@ -63,6 +64,7 @@ fn lines(lines: &[String]) -> String {
 fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let options = args.config.options()?;
     let plan = plan::plan(&options, Start::of(args))?;
+    mark::refuse_devs(&plan.data_dir)?;
     complain(&format!("version {}", env!("CARGO_PKG_VERSION")));
     let said = [plan.topology.lines(), vec![plan.durability_line()], plan.sizes(), plan.warnings()];
     for line in said.concat() {
@@ -87,6 +89,7 @@ fn init(args: &InitArgs) -> Result<(), String> {
     if let Some(data_dir) = &args.data_dir {
         options.data_dir = data_dir.display().to_string();
     }
+    mark::refuse_devs(&options.data_path())?;
     let path = args.config.display();
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.config);
     let mut file = file.map_err(|fault| match fault.kind() {

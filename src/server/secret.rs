@@ -114,9 +114,7 @@ fn make(
     path: &Path,
     form: impl FnOnce(&[u8; SECRET_BYTES]) -> Vec<u8>,
 ) -> Result<PathBuf, String> {
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true).mode(MODE_DIRECTORY);
-    builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))?;
+    make_directory(data_dir)?;
     let say = |fault: std::io::Error| format!("secret: {}: {fault}", path.display());
     if path.exists() {
         return Ok(path.to_path_buf());
@@ -132,6 +130,13 @@ fn make(
         Err(fault) if fault.kind() != ErrorKind::AlreadyExists => Err(say(fault)),
         _ => Ok(path.to_path_buf()),
     }
+}
+
+/// Makes the data directory if it is not there; only its owner may look into it.
+pub(crate) fn make_directory(data_dir: &Path) -> Result<(), String> {
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true).mode(MODE_DIRECTORY);
+    builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {

@@ -7,12 +7,16 @@
 //! reference, a condition, an order's digest), so a restart finds all of it done and adds nothing.
 //!
 //! The ports are written, and the page is printed, when everything is seeded.
+//!
+//! It takes no directory that it did not make: [`mark`].
 
 mod flow;
+pub(crate) mod mark;
 mod page;
 mod seed;
 mod trader;
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -36,8 +40,9 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
         options.data_dir = home()?.display().to_string();
     }
     let data_dir = options.data_path();
+    mark::refuse_anothers(&data_dir)?;
     if args.fresh {
-        wipe(&data_dir, &options.journal_log_path)?;
+        wipe(&data_dir)?;
     }
     let mut plan = plan::plan(&options, Start { dev: true, ..Start::of(&args.server) })?;
     if !plan.http.ip().is_loopback() {
@@ -52,6 +57,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
         ClockKind::Real => Clock::real(),
         ClockKind::Manual => Clock::manual(clock::wall()),
     };
+    mark::leave(&data_dir, plan.log_path.as_deref())?;
     let running = start::start(plan.clone(), clock.clone())?;
     complain(running.recovered());
     seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow)?;
@@ -93,29 +99,26 @@ fn home() -> Result<PathBuf, String> {
     Ok(data.join("outcry").join("dev"))
 }
 
-/// Removes the data of the last time, and its log. A folder that is not ours is left alone.
-fn wipe(data_dir: &Path, log_path: &str) -> Result<(), String> {
-    let Ok(mut entries) = std::fs::read_dir(data_dir) else {
-        return Ok(());
-    };
-    if entries.next().is_none() {
-        return Ok(());
-    }
+/// Removes the data of the last time, which `dev` made, and its logs.
+fn wipe(data_dir: &Path) -> Result<(), String> {
     let at = data_dir.display();
-    let identity = std::fs::read_to_string(data_dir.join("identity"));
-    if identity.is_err() && !data_dir.join("master-secret").is_file() {
-        return Err(format!("--fresh: {at} holds files, but no exchange's; remove them yourself"));
-    }
-    let folder = std::fs::File::open(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))?;
+    let folder = match std::fs::File::open(data_dir) {
+        Ok(folder) => folder,
+        Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(fault) => return Err(format!("--fresh: {at}: {fault}")),
+    };
     if folder.try_lock().is_err() {
         return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
     }
-    // Nobody else can need the log: its data directory is removed now.
-    let logs = identity.ok().as_deref().and_then(usual_log).into_iter();
-    for log in logs.chain((!log_path.is_empty()).then(|| PathBuf::from(log_path))) {
+    // Nobody else can need a log of its: the data directory is removed now.
+    let identity = std::fs::read_to_string(data_dir.join("identity")).ok();
+    for log in identity.as_deref().and_then(usual_log).into_iter().chain(mark::logs(data_dir)) {
         let is_used = std::fs::File::open(&log).is_ok_and(|file| file.try_lock().is_err());
         if is_used {
-            return Err(format!("--fresh: {} is the log of a running exchange; name another", log.display()));
+            return Err(format!(
+                "--fresh: {} is the log of a running exchange; stop it first",
+                log.display()
+            ));
         }
         let _ = std::fs::remove_file(log);
     }
@@ -134,15 +137,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fresh_wipes_what_is_ours_and_nothing_else() {
+    fn fresh_removes_the_directory_and_the_logs_that_dev_made() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
-        wipe(&data, "").expect("nothing there");
-        std::fs::create_dir(&data).expect("made");
-        std::fs::write(data.join("letter"), "dear").expect("written");
-        assert!(wipe(&data, "").expect_err("refused").contains("no exchange's"));
-        std::fs::write(data.join("master-secret"), [0; 32]).expect("written");
-        wipe(&data, "").expect("ours");
-        assert!(!data.exists());
+        wipe(&data).expect("nothing there");
+        let log = folder.path().join("log");
+        mark::leave(&data, Some(&log)).expect("marked");
+        std::fs::write(&log, "frames").expect("written");
+        wipe(&data).expect("ours");
+        assert!(!data.exists() && !log.exists());
     }
 }

@@ -21,6 +21,7 @@ use crate::server::disk_count::DiskCount;
 use crate::server::disk_writers::DiskWriters;
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
+use crate::server::operator::dev::mark;
 use crate::server::plan::{Durability, Plan};
 use crate::server::run_delay::RunDelay;
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
@@ -108,7 +109,9 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
         lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
-        secret: Ok(secret::fault(&plan.data_dir, admin::token_of_environment().is_none())),
+        secret: Ok(mark::refuse_devs(&plan.data_dir)
+            .err()
+            .or_else(|| secret::fault(&plan.data_dir, admin::token_of_environment().is_none()))),
         io_uring: Ok(match executor::ground() {
             Ground::Executors => None,
             Ground::Threads(why) => Some(why),
