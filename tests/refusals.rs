@@ -214,6 +214,12 @@ fn provoke(reject: Reject) -> Row {
         Reject::ExpirationType => {
             Asked(|scene| scene.changed(|draft| draft.expiration = now_ms() / 1_000 + 600))
         }
+        Reject::ExpirationTooLarge => Asked(|scene| {
+            scene.changed(|draft| {
+                draft.kind("GTD");
+                draft.expiration = now_ms() + 600_000;
+            })
+        }),
         Reject::Expired => Asked(|scene| {
             scene.changed(|draft| {
                 draft.kind("GTD");

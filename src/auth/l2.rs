@@ -7,9 +7,7 @@
 use super::mac::{MacKey, same};
 use super::text;
 use crate::domain::TimeMs;
-
-/// From this value on a timestamp counts milliseconds: as seconds it would be the year 5138.
-const MILLISECONDS_FROM: u64 = 100_000_000_000;
+use crate::domain::time::MILLISECONDS_FROM;
 
 /// The parts of a request that are signed.
 #[derive(Clone, Copy, Debug)]

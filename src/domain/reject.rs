@@ -124,7 +124,9 @@ rejects! {
     /// Post-only with FOK or FAK.
     PostOnlyType = 27, 400, "post_only_type", "invalid post-only order: only GTC and GTD order types are allowed", "postonly requires gtc or gtd";
     /// An expiration on an order that is not GTD, or a GTD without one.
-    ExpirationType = 28, 400, "expiration_type", "invalid expiration", "expiration is for GTD orders only";
+    ExpirationType = 28, 400, "expiration_type", "invalid expiration", "a GTD order needs an expiration; other types take none";
+    /// An expiration is in seconds; this one is so large that it must be in milliseconds.
+    ExpirationTooLarge = 56, 400, "expiration_too_large", "invalid expiration", "expiration must be in seconds since 1970";
     /// The expiration is not in the future.
     Expired = 29, 400, "expired", "invalid expiration", "expiration must be in the future";
     /// The request's own deadline passed before the order was judged.

@@ -1,5 +1,9 @@
 //! Time as a number that somebody hands in: no room below `server` reads a clock.
 
+/// From this number on a client's time is in milliseconds, below it in seconds: 1e11 seconds are the
+/// year 5138, 1e11 milliseconds the year 1973.
+pub const MILLISECONDS_FROM: u64 = 100_000_000_000;
+
 /// Milliseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]

@@ -1,16 +1,13 @@
 //! What a request asks, and what is wrong with it: field, value and rule.
 
 use super::{Caller, ReadRequest, Reader, Token};
+use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
 use std::borrow::Cow;
-
-/// From this number on a time in a query is in milliseconds, below it in seconds: 1e11 seconds are
-/// the year 5138.
-pub(super) const MILLISECONDS_FROM: u64 = 100_000_000_000;
 
 const TOKEN_RULE: &str = "a token id in decimal";
 const CONDITION_RULE: &str = "0x and 64 hex digits";

@@ -1,9 +1,14 @@
 //! The words of a shard's refusals: its numbers in the units that people read.
 
 use super::work::Refused;
+use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, Reject};
 use crate::json::ShortText;
 use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
+
+/// What a GTD order's expiration has to be.
+const EXPIRATION_RULE: &str = "seconds since 1970, below 100000000000";
+const _: () = assert!(MILLISECONDS_FROM == 100_000_000_000, "the rule above says so");
 
 /// A refusal of an order.
 pub(crate) fn of_order(refusal: &Refusal) -> Refused {
@@ -13,6 +18,15 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
                 field: "price",
                 got: price(refusal.got),
                 allowed: prices_from(refusal.allowed),
+                ..Refused::plain(refusal.reject)
+            };
+        }
+        Reject::ExpirationType | Reject::ExpirationTooLarge => {
+            let allowed = if refusal.allowed == 0 { "0" } else { EXPIRATION_RULE };
+            return Refused {
+                field: "expiration",
+                got: ShortText::integer(refusal.got),
+                allowed: ShortText::new(allowed),
                 ..Refused::plain(refusal.reject)
             };
         }

@@ -12,6 +12,7 @@ use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
 use crate::book::{Face, Full};
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::price::PRICE_ONE;
+use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs, WalletNo};
 use crate::registry::MarketRow;
 
@@ -117,13 +118,7 @@ impl Shard {
         if order.post_only && !order.order_type.rests() {
             return Err(Reject::PostOnlyType.into());
         }
-        if (order.order_type == OrderType::Gtd) != (order.expiration_s != 0) {
-            return Err(Reject::ExpirationType.into());
-        }
-        if order.expiration_s != 0 && TimeMs::from_seconds(order.expiration_s) <= now {
-            let (got, allowed) = (order.expiration_s, now.seconds() + 1);
-            return Err(Refusal { reject: Reject::Expired, got, allowed });
-        }
+        judge_expiration(now, order)?;
         if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
             return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
         }
@@ -344,6 +339,28 @@ impl Shard {
         }
         Err(Refusal { reject: Reject::TooManyOpenOrders, got: open.into(), allowed: most.into() })
     }
+}
+
+/// Judges the expiration: a GTD order has one, in seconds and in the future; no other order has one.
+#[allow(clippy::inline_always, reason = "see `judge_order`")]
+#[inline(always)]
+fn judge_expiration(now: TimeMs, order: &ReadyOrder) -> Result<(), Refusal> {
+    let got = order.expiration_s;
+    let is_gtd = order.order_type == OrderType::Gtd;
+    if is_gtd != (got != 0) {
+        let allowed = if is_gtd { MILLISECONDS_FROM } else { 0 };
+        return Err(Refusal { reject: Reject::ExpirationType, got, allowed });
+    }
+    if !is_gtd {
+        return Ok(());
+    }
+    if MILLISECONDS_FROM <= got {
+        return Err(Refusal { reject: Reject::ExpirationTooLarge, got, allowed: MILLISECONDS_FROM });
+    }
+    if TimeMs::from_seconds(got) <= now {
+        return Err(Refusal { reject: Reject::Expired, got, allowed: now.seconds() + 1 });
+    }
+    Ok(())
 }
 
 // Out of line, like the market's mode: inlined, each would become a jump table, and every order would go through

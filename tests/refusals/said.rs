@@ -12,6 +12,12 @@ const NAMED: [(Reject, &str); 5] = [
     (Reject::AmountTooLarge, "Amount (2000000000000000) higher than the maximum: 1000000000000000"),
 ];
 
+/// The field that a refusal names on the row that provokes it, and what is allowed there.
+const RULES: [(Reject, &str, &str); 2] = [
+    (Reject::ExpirationType, "expiration", "0"),
+    (Reject::ExpirationTooLarge, "expiration", "seconds since 1970, below 100000000000"),
+];
+
 pub(super) fn check(reject: Reject, seen: &Seen, faults: &mut Vec<String>) {
     let answer = &seen.answer;
     let body = answer.json();
@@ -36,6 +42,10 @@ pub(super) fn check(reject: Reject, seen: &Seen, faults: &mut Vec<String>) {
     let has_bound = matches!(reject, Reject::TooOld | Reject::TooNew | Reject::Expired);
     if has_bound && body["allowed"].as_str().is_none_or(|bound| bound == "0") {
         faults.push(format!("{reject:?}: {body} does not say from when or until when"));
+    }
+    let rule = RULES.iter().find(|(named, ..)| *named == reject);
+    if rule.is_some_and(|(_, field, allowed)| body["field"] != *field || body["allowed"] != *allowed) {
+        faults.push(format!("{reject:?}: {body} does not say which field, and what it takes"));
     }
     let text = wire.error_msg.split(['{', '$']).next().unwrap();
     if !body["errorMsg"].as_str().unwrap_or(text).starts_with(text) {

@@ -4,7 +4,8 @@
 //! sent, and the rule: `{"error":"invalid_field: limit: 501 is not a whole number from 0 to 500",
 //! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
 
-use super::super::ask::{Asked, MILLISECONDS_FROM, Refused};
+use super::super::ask::{Asked, Refused};
+use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ConditionId};
 use crate::json::{decimal, name};
 use std::borrow::Cow;

@@ -2,6 +2,7 @@
 
 use super::{BUY, Naive, NaiveOrder, Verdict, Work, floor, wide};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Mode, OrderType, Price, Reject, WalletNo};
 use crate::shard::{Funding, PlaceOrder, Refusal};
 
@@ -42,7 +43,13 @@ impl Naive {
             return refuse(Reject::PostOnlyType);
         }
         if (order.order_type == OrderType::Gtd) != (order.expiration_s > 0) {
-            return refuse(Reject::ExpirationType);
+            let allowed = if order.expiration_s > 0 { 0 } else { MILLISECONDS_FROM };
+            let reject = Reject::ExpirationType;
+            return Err(Refusal { reject, got: order.expiration_s, allowed });
+        }
+        if order.expiration_s >= MILLISECONDS_FROM {
+            let reject = Reject::ExpirationTooLarge;
+            return Err(Refusal { reject, got: order.expiration_s, allowed: MILLISECONDS_FROM });
         }
         if order.expiration_s > 0 && order.expiration_s * 1_000 <= self.now.0 {
             let allowed = self.now.0 / 1_000 + 1;
