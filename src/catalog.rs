@@ -62,7 +62,7 @@ pub use file::{FileFault, UNPACKED_BYTES_MAX};
 pub use import::{Import, Place};
 pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
-pub use model::{Catalog, Event, Market, MarketEntry};
+pub use model::{Catalog, Event, Market, MarketEntry, NO_END};
 pub use moment::Moment;
 pub use order::{
     CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, ORDER_COLUMNS_MAX, Page,

@@ -13,7 +13,9 @@
 //! - **Liquidity** is what rests here: for every open order, the collateral that it takes to buy
 //!   its shares, or those of the other outcome if it sells. Texts do not count towards it.
 //! - A **date** that the text does not name is the day on which it was made, else on which the row
-//!   came, because the contract wants every date. Lists show, order by and narrow by the same date.
+//!   came, because the contract wants every date. An **end** is never made up so: a market whose text
+//!   names none ends with its event, and what nobody named an end for ends at [`NO_END`]. Lists show,
+//!   order by and narrow by the same date.
 //!   The time of closing is the text's, else that of the closing here: for an event, that of its
 //!   last market.
 //! - An event is **closed** if its text says so, or if it has markets and all of them are.
@@ -25,6 +27,10 @@ use super::order::{Column, IdKey, Value};
 use super::shelf::{Shelf, Source, Texts};
 use super::{Moment, event_key};
 use crate::domain::{ItemKind, TimeMs};
+
+/// When that ends of which nobody said when: 9999-12-31, behind every end that somebody plans. The contract
+/// wants a date, and any nearer one would be believed.
+pub const NO_END: Moment = Moment(253_402_214_400_000_000);
 
 /// A day, over which recent trades are counted.
 const DAY_MS: u64 = 86_400_000;
@@ -125,14 +131,6 @@ impl Market {
         &self.tags
     }
 
-    /// The date that is shown in a column, by which lists are ordered and narrowed as well.
-    #[must_use]
-    pub fn date(&self, column: Column) -> Option<Moment> {
-        let MarketFacts { start, end, created, updated, closed_at, .. } = self.facts;
-        let closed_at = closed_at.or(self.closed.map(moment_of));
-        Dates { start, end, creation: None, created, updated, closed_at, added: self.added }.shown(column)
-    }
-
     /// True if it is closed or resolved.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
@@ -181,7 +179,7 @@ impl Dates {
     fn shown(&self, column: Column) -> Option<Moment> {
         let said = match column {
             Column::StartDate => self.start,
-            Column::EndDate => self.end,
+            Column::EndDate => return self.end.or(Some(NO_END)),
             Column::CreationDate => self.creation,
             Column::CreatedAt => self.created,
             Column::UpdatedAt => self.updated,
@@ -430,6 +428,17 @@ impl Catalog {
         }
     }
 
+    /// The date of a market that is shown in a column, by which lists are ordered and narrowed as well.
+    #[must_use]
+    pub fn date_of_market(&self, number: u32, column: Column) -> Option<Moment> {
+        let market = self.market(number);
+        let MarketFacts { start, end, created, updated, closed_at, .. } = market.facts;
+        // The event itself may come later.
+        let event = || self.events.get(market.event? as usize)?.facts.end;
+        let (end, closed_at) = (end.or_else(event), closed_at.or(market.closed.map(moment_of)));
+        Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
+    }
+
     /// What was traded in the 24 hours before `now` in all markets of an event, in millionths.
     #[must_use]
     pub fn volume_of_day(&self, event: &Event, now: TimeMs) -> u64 {
@@ -498,7 +507,7 @@ impl Catalog {
             | Column::EndDate
             | Column::CreatedAt
             | Column::UpdatedAt
-            | Column::ClosedTime => market.date(column).map(|date| Value::Number(date.0)),
+            | Column::ClosedTime => self.date_of_market(number, column).map(|date| Value::Number(date.0)),
             Column::Volume => amount(market.volume()),
             Column::Volume24hr => amount(market.volume_of_day(now)),
             Column::Liquidity => amount(market.liquidity()),

@@ -234,8 +234,8 @@ impl Catalog {
             && !tagged(&filter.without_tags)
             && filter.volume.holds(Some(market.volume()))
             && filter.liquidity.holds(Some(market.liquidity()))
-            && filter.start.holds(micros(market.date(Column::StartDate)))
-            && filter.end.holds(micros(market.date(Column::EndDate)))
+            && filter.start.holds(micros(self.date_of_market(number, Column::StartDate)))
+            && filter.end.holds(micros(self.date_of_market(number, Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.market_is_of(market, creator))
     }
 }

@@ -80,3 +80,40 @@ fn ranges_of_dates_hold_the_rows_that_show_such_dates() {
     }
     site.exchange.stop();
 }
+
+#[test]
+fn what_nobody_gave_an_end_ends_with_its_event_or_never() {
+    const NEVER: &str = "9999-12-31T00:00:00Z";
+    const AT: &str = "2027-03-01T00:00:00Z";
+    let mut site = Site::dev();
+    let market = |n: u32, end: &Value| {
+        json!({"id": n.to_string(), "question": format!("Q{n}?"), "slug": format!("q{n}"), "endDate": end,
+               "conditionId": format!("0x{n:064x}"), "clobTokenIds": format!("[\"{n}1\", \"{n}2\"]")})
+    };
+    let event = |n: u32, end: &Value, of_market: &Value| {
+        json!({"id": n.to_string(), "slug": format!("e{n}"), "title": format!("E{n}"), "endDate": end,
+               "createdAt": "2026-02-01T00:00:00Z", "markets": [market(n, of_market)]})
+    };
+    let none = Value::Null;
+    let (early, late) = (json!("2027-02-01T00:00:00Z"), json!(AT));
+    let rows = [event(611, &none, &none), event(612, &late, &none), event(613, &late, &early)];
+    assert!(site.import(&json!(rows)).0);
+    for (id, of_event, of_market) in
+        [("611", NEVER, NEVER), ("612", AT, AT), ("613", AT, "2027-02-01T00:00:00Z")]
+    {
+        for (list, end) in [("/events", of_event), ("/markets", of_market)] {
+            let row = site.walk(&format!("{list}?id={id}&"), 100).remove(0);
+            assert_eq!(row["endDate"], end, "{list} {id}");
+        }
+    }
+    for list in ["/events", "/markets"] {
+        for (range, ids) in [("end_date_max=2027-12-31", "612 613"), ("end_date_min=2028-01-01", "611")] {
+            let rows = site.walk(&format!("{list}?{range}&id=611&id=612&id=613&"), 100);
+            let found: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
+            assert_eq!(found.join(" "), ids, "{list} {range}");
+        }
+        let last = site.walk(&format!("{list}?order=endDate&id=611&id=612&id=613&"), 100).remove(0);
+        assert_eq!(last["id"], "611", "{list}");
+    }
+    site.exchange.stop();
+}

@@ -11,7 +11,8 @@
 //!   until there is a trade here; `outcomePrices` is the payout, else the middle of the book, else the last trade, else
 //!   the text's, else one half.
 //! - A field of the contract that the text lacks is filled in: with an empty string, the flag of an ordinary row, or
-//!   the date on which the row was made or imported.
+//!   the date on which the row was made or imported. A market without an end has its event's; without that, nothing
+//!   ends before [`catalog::NO_END`].
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
 //!   series nor metadata.
 
@@ -98,7 +99,8 @@ impl Reader {
         form: MarketForm,
         now: TimeMs,
     ) {
-        let market = self.index.catalog().market(number);
+        let catalog = self.index.catalog();
+        let market = catalog.market(number);
         let row = self.market(MarketNo(number));
         let facts = &market.facts;
         json.open_object().key("id").number_text(row.market_id).key("conditionId").condition(&row.condition);
@@ -108,7 +110,7 @@ impl Reader {
             &facts.sheet,
             &catalog::MARKET,
             |name| said_by_market(facts, row, name),
-            |name| shown_date(market.date(date_column(name))),
+            |name| shown_date(catalog.date_of_market(number, date_column(name))),
         );
         let labels = row.labels.each_ref().map(|label| json_text(|json| json.text(label)));
         json.key("outcomes").text(&pair(&labels));
@@ -126,7 +128,8 @@ impl Reader {
         json.key("liquidity").millionths_text(market.liquidity());
         json.key("liquidityNum").millionths_number(market.liquidity());
         json.key("active").boolean(!facts.inactive).key("closed").boolean(closed);
-        write_date(json, "closedTime", facts.closed_time.of(&row.text), market.date(Column::ClosedTime));
+        let closed_time = catalog.date_of_market(number, Column::ClosedTime);
+        write_date(json, "closedTime", facts.closed_time.of(&row.text), closed_time);
         json.key("archived").boolean(facts.archived);
         json.key("acceptingOrders").boolean(self.accepts_orders(row));
         json.key("enableOrderBook").boolean(!closed);
