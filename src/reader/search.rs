@@ -20,8 +20,8 @@
 //! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value counts;
 //! lists may be repeated or joined by commas, and their values add up. Filters narrow events and markets,
 //! not tags. Markets have no list of their own: one that belongs to an event lifts that event; one that
-//! does not is listed among the events, by its numeric id, its slug (which is also its ticker) and its
-//! question.
+//! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
+//! there is `market-` and its own, because events and markets are numbered apart.
 //!
 //! The search finds numbers; the answer is written from what the catalog says of them at the time of the
 //! answer. `totalResults` counts events and markets, and `hasMore` tells whether more follow this page.
@@ -113,7 +113,7 @@ fn write_hit(json: &mut Writer<'_>, reader: &Reader, hit: Hit) {
         Hit::Market(market) => {
             let market = catalog.market(market);
             let facts = &market.facts;
-            json.key("id").number_text(market.id).key("ticker").text(&facts.slug);
+            json.key("id").text(&format!("market-{}", market.id)).key("ticker").text(&facts.slug);
             json.key("slug").text(&facts.slug).key("title").text(&facts.question);
         }
     }
