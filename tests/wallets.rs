@@ -264,7 +264,7 @@ fn every_parameter_is_taken_up_to_its_bounds_and_refused_beyond_them() {
             &["-1", "0.0000001", "1e3", "18446744073709.551616"][..],
         ),
         ("/holders", &market, "minBalance", &["0", "1.5"], &["-0.1", "x"]),
-        ("/trades", &user, "takerOnly", &["true", "false"], &["1", "TRUE"]),
+        ("/trades", &user, "takerOnly", &["true", "false", "True", "FALSE"], &["1", "yes"]),
         ("/positions", &user, "redeemable", &["true", "false"], &["yes", "0"]),
         ("/positions", &user, "mergeable", &["true", "false"], &["yes", "0"]),
         ("/positions", &user, "sortDirection", &["ASC", "DESC", "asc"], &["UP"]),

@@ -25,16 +25,16 @@ impl Reader {
         const TYPES: &str = "COLLATERAL or CONDITIONAL";
         let invalid_type = Refused::new(400, "invalid_asset_type", "Invalid asset type");
         let wallet = self.wallet_of(caller.principal, signature_type(asked)?);
-        let balance = match asked.text("asset_type")?.as_deref() {
-            None => return Err(invalid_type.about("asset_type", "", TYPES)),
-            Some("COLLATERAL") => {
+        let asset = asked.text("asset_type")?.unwrap_or_default();
+        let balance = match asset.to_ascii_uppercase().as_str() {
+            "COLLATERAL" => {
                 // The token is not needed here, but a malformed one is a mistake all the same.
                 let invalid_token = Refused::new(400, "invalid_token_id", "Invalid token id");
                 asked.token_filter("token_id", invalid_token)?;
                 let row = wallet.and_then(|wallet| self.ledger.wallet(wallet));
                 row.map_or(Collateral::ZERO, |row| row.cell).0
             }
-            Some("CONDITIONAL") => {
+            "CONDITIONAL" => {
                 let id = asked.token("token_id")?;
                 let token = self.index.token(&id).ok_or(super::ask::no_market().about(
                     "token_id",
@@ -44,7 +44,7 @@ impl Reader {
                 let held = wallet.map(|wallet| self.ledger.holding(wallet, token.market));
                 held.map_or(0, |held| held[token.outcome.index()].0)
             }
-            Some(other) => return Err(invalid_type.about("asset_type", other, TYPES)),
+            _ => return Err(invalid_type.about("asset_type", &asset, TYPES)),
         };
         json.open_object().key("balance").number_text(balance);
         json.key("allowance").uint256(&ALLOWANCE).key("allowances").open_object();

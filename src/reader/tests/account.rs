@@ -372,6 +372,7 @@ fn small_account_routes_say_what_is_so() {
     let scoring = format!("GET /order-scoring?order_id={id}");
     for (line, body, answer) in [
         (scoring.as_str(), String::new(), json!({"scoring": false})),
+        (ALICE, "asset_type=collateral", "1000000000"),
         ("POST /orders-scoring", format!("[\"{id}\"]"), json!({id.as_str(): false})),
         ("GET /notifications?signature_type=0", String::new(), json!([])),
         (

@@ -177,6 +177,25 @@ fn a_resolution_makes_winners_and_losers_redeemable_at_once() {
 }
 
 #[test]
+fn pairs_of_a_resolved_market_are_redeemed_and_not_merged() {
+    let mut exchange = Exchange::opened();
+    exchange.acts(ALICE, SNOW, ActKind::Split, [100, 100]);
+    for (resolved, mergeable, redeemable) in [(false, 2, 0), (true, 0, 2)] {
+        if resolved {
+            exchange.resolves(SNOW, 1_000_000);
+        }
+        for (name, count) in [("mergeable", mergeable), ("redeemable", redeemable)] {
+            let rows = exchange.positions_of(ALICE, "");
+            assert_eq!(rows.iter().filter(|row| row[name] == true).count(), count, "{name}");
+            for word in ["true", "True", "TRUE"] {
+                let narrowed = exchange.positions_of(ALICE, &format!("&{name}={word}"));
+                assert_eq!(narrowed.len(), count, "{name}={word}");
+            }
+        }
+    }
+}
+
+#[test]
 fn pairs_cost_and_bring_one_half_a_side() {
     let mut exchange = Exchange::opened();
     exchange.acts(ALICE, SNOW, ActKind::Split, [100, 100]);

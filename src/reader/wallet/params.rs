@@ -119,7 +119,7 @@ impl<'a> Params<'a> {
         self.read(field, || AMOUNT_RULE.into(), |text| decimal::parse_millionths(text.as_bytes()).ok())
     }
 
-    /// Yes or no.
+    /// Yes or no, in any case.
     pub(super) fn flag(&self, field: &'static str) -> Result<Option<bool>, Refused> {
         self.read(
             field,

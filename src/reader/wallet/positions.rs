@@ -166,8 +166,8 @@ impl Reader {
         let passes = |holding: &Holding, lot: &Lot| {
             lot.is_open()
                 && smallest <= lot.shares.0
-                && (!mergeable || holding.is_mergeable())
-                && (!redeemable || self.market(holding.market).payout.is_some())
+                && (!mergeable || self.is_mergeable(holding))
+                && (!redeemable || self.is_resolved(holding))
         };
         let mut passed = self
             .passed(user, &narrowed, passes, |holding, outcome| self.key(Of::Open, sort, holding, outcome));
@@ -229,7 +229,7 @@ impl Reader {
             of.write_figures(json, holding.lot(outcome), price_millionths);
             let is_open = of == Of::Open;
             json.key("redeemable").boolean(is_open && resolved);
-            json.key("mergeable").boolean(is_open && holding.is_mergeable());
+            json.key("mergeable").boolean(is_open && self.is_mergeable(holding));
             self.write_texts_of(json, row);
             json.key("outcome").text(&row.labels[outcome.index()]);
             json.key("outcomeIndex").number(outcome.index() as u64);
@@ -244,6 +244,16 @@ impl Reader {
             }
             json.close_object();
         });
+    }
+
+    /// Whether the market pays its shares out.
+    fn is_resolved(&self, holding: &Holding) -> bool {
+        self.market(holding.market).payout.is_some()
+    }
+
+    /// Whether the wallet can merge pairs of shares; those of a resolved market are only redeemed.
+    fn is_mergeable(&self, holding: &Holding) -> bool {
+        holding.is_mergeable() && !self.is_resolved(holding)
     }
 
     fn narrowed(&self, params: &Params<'_>) -> Result<Narrowed, Refused> {
