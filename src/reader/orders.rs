@@ -6,7 +6,7 @@
 use super::ask::{Asked, Narrowed, Refused, too_long};
 use super::index::PrincipalIndex;
 use super::{ANSWER_BYTES_MAX, Caller, Reader, Token, page, write_owner};
-use crate::domain::{Dialect, MarketNo, Outcome, Position, TradeId};
+use crate::domain::{Dialect, MarketNo, Outcome, Position, Shares, TradeId};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -118,8 +118,8 @@ impl Reader {
         trades(json, "associate_trades");
         json.key("id").order_id(&row.id).key("status").text(status(row, dialect));
         json.key("market").condition(&market.condition);
-        json.key("originalSize").millionths_text(row.size().0);
-        json.key("original_size").millionths_text(row.size().0);
+        let size = original_size(row);
+        json.key("originalSize").millionths_text(size.0).key("original_size").millionths_text(size.0);
         json.key("outcome").text(self.label(row.market, row.outcome));
         json.key("makerAddress").address(address).key("maker_address").address(address);
         json.key("owner");
@@ -139,6 +139,12 @@ impl Reader {
     pub(super) fn label(&self, market: MarketNo, outcome: Outcome) -> &str {
         &self.market(market).labels[outcome.index()]
     }
+}
+
+/// The shares that an order asked for. A buy for an amount may get more than it was signed for, if they are
+/// cheaper than its limit; then it is these.
+pub(super) fn original_size(row: &OrderRow) -> Shares {
+    row.size().max(row.filled)
 }
 
 fn newest_first(own: &PrincipalIndex, start: page::Start) -> impl Iterator<Item = Position> {

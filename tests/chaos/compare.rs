@@ -54,7 +54,11 @@ impl Differences {
             self.same(id, order.state, State::of(text(&record["status"])));
             let number = |name: &str| micro(text(&record[name]));
             self.same(id, order.filled, number("size_matched"));
-            let own = (order.terms.price, order.terms.size, order.terms.side, &order.terms.token[..]);
+            // A buy for an amount may get more shares than were signed, and then asked for these.
+            let immediate = ["FAK", "FOK"].contains(&text(&record["order_type"]));
+            let filled = if immediate && order.terms.side == "BUY" { order.filled } else { 0 };
+            let size = order.terms.size.max(filled);
+            let own = (order.terms.price, size, order.terms.side, &order.terms.token[..]);
             let (side, token) = (text(&record["side"]), text(&record["asset_id"]));
             self.same(id, own, (number("price"), number("original_size"), side, token));
             let own = in_trades.get(&id[..]).cloned().unwrap_or_default();

@@ -20,7 +20,7 @@
 //! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
-use super::super::orders::{REST_NOT_FILLED, reason};
+use super::super::orders::{REST_NOT_FILLED, original_size, reason};
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
@@ -262,7 +262,7 @@ fn write_order(
     json.key("market").condition(&market.condition);
     json.key("asset_id").token(&market.tokens[row.outcome.index()]);
     json.key("side").text(row.fields.side.text()).key("price").price_text(row.price);
-    json.key("original_size").millionths_text(row.size().0);
+    json.key("original_size").millionths_text(original_size(row).0);
     json.key("size_matched").millionths_text(stand.filled.0);
     json.key("associate_trades").open_array();
     let newest = stand.trades.saturating_sub(ASSOCIATED_TRADES_MAX);

@@ -332,6 +332,23 @@ fn several_orders_are_answered_one_by_one_and_strangers_are_not_found() {
     let ids = [low, high, taker].map(|order| id_text(&exchange, order));
     let body =
         format!(r#"[{{"orderId":"{}"}},{{"orderId":"{}"}},{{"orderId":"{}"}}]"#, ids[0], ids[1], ids[2]);
+#[test]
+fn no_order_is_matched_for_more_than_it_asked_for() {
+    let mut exchange = Exchange::opened();
+    exchange.splits(ALICE, 100);
+    let offer = exchange.rests(ALICE, Side::Sell, Outcome::Zero, 40, 10);
+    // For 4 USDC at .50, of which it was signed for 8 shares; it gets the 10 at .40.
+    let mut taker = exchange.order(BOB, Side::Buy, Outcome::Zero, 50, 8);
+    taker.order_type = OrderType::Fok;
+    taker.open = Shares(10 * SHARE);
+    let taker = exchange.fills(taker, &[(offer, 10)]);
+    let answer =
+        exchange.answers(caller(BOB, POLY), &format!("GET /data/order/{}", id_text(&exchange, taker)), "");
+    for name in ["originalSize", "original_size", "sizeMatched", "size_matched"] {
+        assert_eq!(answer[name], "10", "{name}");
+    }
+}
+
     let answer = exchange.answers(caller(ALICE, POLY), "POST /data/orders", &body);
     let rows = answer.as_array().expect("rows");
     assert_eq!(column(rows, "order_id"), ids);
