@@ -29,7 +29,7 @@ enum Form {
 pub(super) struct Refused {
     pub(super) status: u16,
     form: Form,
-    code: &'static str,
+    pub(super) code: &'static str,
     error: Cow<'static, str>,
     about: Option<Box<About>>,
     /// What of the server's own state could not be read; the request cannot change that.

@@ -49,7 +49,9 @@ impl Reader {
             Dialect::Service => "",
             Dialect::Kuest | Dialect::Poly => page::END,
         };
-        let id = asked.order_filter("id", BAD_FILTER)?;
+        let order = Narrowed::by(asked.order_filter("id", BAD_FILTER)?, |id| {
+            self.ledger.order(id).map(|row| row.position)
+        });
         let market = Narrowed::by(asked.condition_filter(BAD_FILTER)?, |id| self.index.condition(id));
         let token = Narrowed::by(asked.token_filter("asset_id", BAD_FILTER)?, |id| self.index.token(id));
         let start = page::start(asked, BAD_FILTER)?;
@@ -58,11 +60,9 @@ impl Reader {
             return Ok(());
         };
         let passes = |row: &OrderRow| {
-            id.is_none_or(|id| row.id == id)
-                && market.passes(&row.market)
-                && token.passes(&Token { market: row.market, outcome: row.outcome })
+            market.passes(&row.market) && token.passes(&Token { market: row.market, outcome: row.outcome })
         };
-        let rows = newest_first(own, start).map(|position| {
+        let rows = newest_first(own, start, order).map(|position| {
             let row = self.ledger.order_at(position).expect("live orders are in memory");
             Ok((position.0, passes(row).then_some(row)))
         });
@@ -147,9 +147,19 @@ pub(super) fn original_size(row: &OrderRow) -> Shares {
     row.size().max(row.filled)
 }
 
-fn newest_first(own: &PrincipalIndex, start: page::Start) -> impl Iterator<Item = Position> {
+/// The live orders that a page may begin with, or the one of them that is meant.
+fn newest_first(
+    own: &PrincipalIndex,
+    start: page::Start,
+    order: Narrowed<Position>,
+) -> impl Iterator<Item = Position> {
     let before = Position(start.after_key.unwrap_or(u64::MAX));
-    own.live.range(..before).rev().copied()
+    let places = match order {
+        Narrowed::No => Position(0)..before,
+        Narrowed::To(only) if only < before => only..Position(only.0 + 1),
+        Narrowed::To(_) | Narrowed::ToNothing => before..before,
+    };
+    own.live.range(places).rev().copied()
 }
 
 /// The status word of an order: upper case for `POLY_`, lower case for the others. An order that stopped

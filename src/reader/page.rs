@@ -5,9 +5,10 @@
 //! key, so rows that come or go in between neither repeat a row nor hide one. A plain offset
 //! (`MTAw`) counts rows as they are now. A page ends at its row limit, at [`PAGE_BYTES_MAX`] (with
 //! at least one row) or after looking at [`ROWS_LOOKED_AT_MAX`] rows; a filter may then leave it
-//! few rows or none, and its cursor leads on.
+//! few rows or none, and its cursor leads on. A plain offset behind more rows than that is refused,
+//! because no cursor could say how many are left to skip.
 
-use super::ask::{Asked, Refused};
+use super::ask::{Asked, Refused, too_long};
 use crate::domain::Position;
 use crate::json::{Cursor, Writer, cursor};
 
@@ -22,6 +23,8 @@ pub(super) const END: &str = cursor::END;
 
 /// What is wrong with the cursor of a list that has no other parameters.
 pub(super) const BAD_CURSOR: Refused = Refused::new(400, "invalid_cursor", "Invalid next_cursor");
+
+const CURSOR_RULE: &str = "MA==, or the next_cursor of a page";
 
 /// Bytes of rows in a page; a longer single row is a page of its own.
 const PAGE_BYTES_MAX: usize = 1 << 20;
@@ -46,9 +49,7 @@ pub(super) fn start(asked: &Asked<'_>, refused: Refused) -> Result<Option<Start>
         Ok(Cursor::From { offset, position }) => {
             Ok(Some(Start { offset, after_key: position.map(|position| position.0) }))
         }
-        Err(cursor::BadCursor) => {
-            Err(refused.about("next_cursor", &text, "MA==, or the next_cursor of a page"))
-        }
+        Err(cursor::BadCursor) => Err(refused.about("next_cursor", &text, CURSOR_RULE)),
     }
 }
 
@@ -59,7 +60,8 @@ pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
 }
 
 /// Writes one page of `rows`, which begin after `from`: keys, with the row where it passes the
-/// filter. `row` writes a row. If one cannot be read, the page is refused.
+/// filter. `row` writes a row. If one cannot be read, or the page begins too far behind, it is
+/// refused.
 pub(super) fn write<R>(
     json: &mut Writer<'_>,
     (limit, end): (u64, &str),
@@ -76,13 +78,14 @@ pub(super) fn write<R>(
     for next_row in rows {
         let (key, passed) = next_row?;
         let here = Cursor::From { offset: from.offset + count, position: after_key.map(Position) };
-        // Rows that a plain offset skips do not count: a cursor could not say how many are left to
-        // skip.
-        if looked_at == ROWS_LOOKED_AT_MAX && to_skip == 0 {
+        if looked_at == ROWS_LOOKED_AT_MAX {
+            if to_skip > 0 {
+                return Err(too_long().about("next_cursor", "", CURSOR_RULE));
+            }
             next = Some(here);
             break;
         }
-        looked_at += u64::from(to_skip == 0);
+        looked_at += 1;
         if let Some(passed) = passed {
             if to_skip > 0 {
                 to_skip -= 1;
@@ -117,6 +120,16 @@ mod tests {
 
     /// The rows of a page over keys 0.. of which every `pass`-th passes, and the page's cursor.
     fn page(keys: u64, pass: u64, limit: u64, row_bytes: usize, cursor: &str) -> (Vec<u64>, String) {
+        try_page(keys, pass, limit, row_bytes, cursor).expect("not refused")
+    }
+
+    fn try_page(
+        keys: u64,
+        pass: u64,
+        limit: u64,
+        row_bytes: usize,
+        cursor: &str,
+    ) -> Result<(Vec<u64>, String), Refused> {
         let Ok(Cursor::From { offset, position }) = Cursor::parse(cursor) else {
             panic!("a cursor that begins somewhere");
         };
@@ -124,16 +137,15 @@ mod tests {
         let first = from.after_key.map_or(0, |key| key + 1);
         let rows = (first..keys).map(|key| Ok((key, key.is_multiple_of(pass).then_some(key))));
         let mut out = Vec::new();
-        let written = write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
+        write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
             json.open_array().number(key).text(&"x".repeat(row_bytes)).close_array();
             Ok(())
-        });
-        written.expect("every row can be read");
+        })?;
         let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         let rows = value["data"].as_array().expect("rows");
         assert_eq!(value["count"], rows.len());
         let keys = rows.iter().map(|row| row[0].as_u64().expect("a key")).collect();
-        (keys, value["next_cursor"].as_str().expect("a cursor").to_owned())
+        Ok((keys, value["next_cursor"].as_str().expect("a cursor").to_owned()))
     }
 
     fn all(keys: u64, pass: u64, limit: u64, row_bytes: usize) -> (Vec<u64>, usize) {
@@ -174,5 +186,15 @@ mod tests {
         assert_eq!(page(5, 1, 2, 0, "Mw==").0, [3, 4]);
         assert_eq!(page(5, 1, 2, 0, "Mw==").1, END);
         assert_eq!(page(9, 2, 2, 0, "MQ==").0, [2, 4]);
+    }
+
+    #[test]
+    fn a_plain_offset_behind_more_rows_than_a_page_looks_at_is_refused() {
+        // Two rows are skipped: the second is the last that may be looked at, or the one behind it.
+        let begin = |pass| try_page(ROWS_LOOKED_AT_MAX * 2, pass, 1, 0, "Mg==");
+        let (rows, next) = begin(ROWS_LOOKED_AT_MAX - 1).expect("not too far behind");
+        assert_eq!((rows, next == END), (vec![], false));
+        let refused = begin(ROWS_LOOKED_AT_MAX).expect_err("too far behind");
+        assert_eq!((refused.status, refused.code), (400, "payload_exceeds_limit"));
     }
 }

@@ -158,6 +158,7 @@ impl Reader {
         };
         let condition = |word: &Word| self.index.condition(&ConditionId(word.0)).map(|market| market.0);
         let questions = questions.map(|asked| {
+            let asked: BTreeSet<Word> = asked.into_iter().collect();
             let rows = self.ledger.markets().iter().filter(|row| asked.contains(&row.question));
             rows.map(|row| row.market.0).collect()
         });

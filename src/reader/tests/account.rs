@@ -264,6 +264,8 @@ fn every_filter_of_orders_narrows_and_only_live_ones_are_listed() {
         (format!("market={}", condition_text(RAIN)), 1),
         (format!("market={}", condition_text(SNOW)), 0),
         ("asset_id=300".to_owned(), 1),
+        (format!("id={live}&market={}", condition_text(SNOW)), 0),
+        (format!("id={live}&next_cursor=MQ=="), 0),
         ("asset_id=301".to_owned(), 0),
         ("next_cursor=LTE=".to_owned(), 0),
     ] {
