@@ -19,6 +19,8 @@ struct Filter {
     token: Narrowed<Token>,
     taker: Option<Address>,
     maker: Option<Address>,
+    /// A taker or a maker.
+    party: Option<Address>,
     before: Option<TimeMs>,
     after: Option<TimeMs>,
 }
@@ -30,6 +32,7 @@ impl Filter {
             && self.token == Narrowed::No
             && self.taker.is_none()
             && self.maker.is_none()
+            && self.party.is_none()
     }
 }
 
@@ -67,13 +70,12 @@ impl Reader {
     }
 
     fn filter(&self, asked: &Asked<'_>) -> Result<Filter, Refused> {
-        let maker = asked.address_filter("maker", BAD_FILTER)?;
-        let maker_address = asked.address_filter("maker_address", BAD_FILTER)?;
         Ok(Filter {
             market: Narrowed::by(asked.condition_filter(BAD_FILTER)?, |id| self.index.condition(id)),
             token: Narrowed::by(asked.token_filter("asset_id", BAD_FILTER)?, |id| self.index.token(id)),
             taker: asked.address_filter("taker", BAD_FILTER)?.map(Address),
-            maker: maker.or(maker_address).map(Address),
+            maker: asked.address_filter("maker", BAD_FILTER)?.map(Address),
+            party: asked.address_filter("maker_address", BAD_FILTER)?.map(Address),
             before: asked.time("before", BAD_FILTER)?,
             after: asked.end_of_time("after", BAD_FILTER)?,
         })
@@ -103,6 +105,11 @@ impl Reader {
             return Ok(false);
         }
         if let Some(address) = filter.maker
+            && !self.any_maker(trade, |row| of(row, &address))?
+        {
+            return Ok(false);
+        }
+        if let Some(address) = filter.party
             && !of(&taker, &address)
             && !self.any_maker(trade, |row| of(row, &address))?
         {

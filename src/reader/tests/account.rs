@@ -234,7 +234,11 @@ fn every_filter_of_trades_narrows_and_none_widens() {
         (format!("taker={safe}"), 0, 0),
         (format!("maker={safe}"), 1, 1),
         (format!("maker={}", safe.to_uppercase().replace("0X", "0x")), 1, 1),
+        (format!("maker={bob}"), 0, 0),
         (format!("maker_address={bob}"), 1, 1),
+        (format!("maker_address={safe}"), 1, 1),
+        (format!("maker={safe}&maker_address={bob}"), 1, 1),
+        (format!("maker={safe}&maker_address={carol}"), 0, 0),
         (format!("maker={carol}"), 0, 0),
         (format!("before={at}"), 0, 0),
         (format!("before={}", at + 1), 1, 1),
@@ -260,12 +264,12 @@ fn every_filter_of_orders_narrows_and_only_live_ones_are_listed() {
     for (query, count) in [
         (String::new(), 1),
         (format!("id={live}"), 1),
+        (format!("id={live}&market={}", condition_text(SNOW)), 0),
+        (format!("id={live}&next_cursor=MQ=="), 0),
         (format!("id={gone}"), 0),
         (format!("market={}", condition_text(RAIN)), 1),
         (format!("market={}", condition_text(SNOW)), 0),
         ("asset_id=300".to_owned(), 1),
-        (format!("id={live}&market={}", condition_text(SNOW)), 0),
-        (format!("id={live}&next_cursor=MQ=="), 0),
         ("asset_id=301".to_owned(), 0),
         ("next_cursor=LTE=".to_owned(), 0),
     ] {
@@ -329,12 +333,6 @@ fn each_end_of_an_order_has_its_word_and_its_reason() {
 }
 
 #[test]
-fn several_orders_are_answered_one_by_one_and_strangers_are_not_found() {
-    let (mut exchange, [low, high, taker]) = traded();
-    let ids = [low, high, taker].map(|order| id_text(&exchange, order));
-    let body =
-        format!(r#"[{{"orderId":"{}"}},{{"orderId":"{}"}},{{"orderId":"{}"}}]"#, ids[0], ids[1], ids[2]);
-#[test]
 fn no_order_is_matched_for_more_than_it_asked_for() {
     let mut exchange = Exchange::opened();
     exchange.splits(ALICE, 100);
@@ -351,6 +349,12 @@ fn no_order_is_matched_for_more_than_it_asked_for() {
     }
 }
 
+#[test]
+fn several_orders_are_answered_one_by_one_and_strangers_are_not_found() {
+    let (mut exchange, [low, high, taker]) = traded();
+    let ids = [low, high, taker].map(|order| id_text(&exchange, order));
+    let body =
+        format!(r#"[{{"orderId":"{}"}},{{"orderId":"{}"}},{{"orderId":"{}"}}]"#, ids[0], ids[1], ids[2]);
     let answer = exchange.answers(caller(ALICE, POLY), "POST /data/orders", &body);
     let rows = answer.as_array().expect("rows");
     assert_eq!(column(rows, "order_id"), ids);
@@ -368,6 +372,7 @@ fn the_signature_type_picks_the_wallet_of_a_balance() {
     exchange.splits(CAROLS_PROXY, 100);
     for (principal, query, balance) in [
         (ALICE, "asset_type=COLLATERAL", "1000000000"),
+        (ALICE, "asset_type=collateral", "1000000000"),
         (ALICE, "asset_type=COLLATERAL&signature_type=2", "996400000"),
         (ALICE, "asset_type=COLLATERAL&signature_type=1", "0"),
         (ALICE, "asset_type=CONDITIONAL&token_id=300&signature_type=2", "8000000"),
@@ -391,7 +396,6 @@ fn small_account_routes_say_what_is_so() {
     let scoring = format!("GET /order-scoring?order_id={id}");
     for (line, body, answer) in [
         (scoring.as_str(), String::new(), json!({"scoring": false})),
-        (ALICE, "asset_type=collateral", "1000000000"),
         ("POST /orders-scoring", format!("[\"{id}\"]"), json!({id.as_str(): false})),
         ("GET /notifications?signature_type=0", String::new(), json!([])),
         (
