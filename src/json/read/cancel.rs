@@ -54,9 +54,17 @@ pub(super) fn wrapped(body: Value<'_, '_>, ids: &mut Vec<OrderId>) -> Result<(),
     Ok(())
 }
 
-/// `{"market": condition, "asset_id": token}`, either or both.
+/// `{"market": condition, "asset_id": token}`, either or both; `{}` or empty values name no scope. An object that
+/// has neither name but others is refused: a misspelt scope must not be taken for none.
 pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     let scope = Scope::collect(body, "body")?;
+    let names = [scope.market, scope.asset_snake, scope.asset_camel];
+    if names.iter().all(|value| matches!(value, Value::Absent))
+        && let Some((other, _)) = field::entries(body, "body")?.next()
+    {
+        let got = ShortText::new(other);
+        return Err(ReadError::of(Reject::CancelScopeMissing, "body", got, "market, asset_id or both"));
+    }
     let token = match either(scope.asset_snake, scope.asset_camel, "asset_id")? {
         Value::Absent | Value::Null | Value::Text("") => None,
         value => Some(field::token(value, "asset_id")?),

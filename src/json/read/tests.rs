@@ -363,6 +363,8 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
         ("{}".to_owned(), CancelScope::default()),
         (r#"{"market":"","asset_id":""}"#.to_owned(), CancelScope::default()),
         (format!(r#"{{"market":"{hex}","asset_id":""}}"#), CancelScope { market, token: None }),
+        (r#"{"market":null}"#.to_owned(), CancelScope::default()),
+        (r#"{"market":"","note":"all of it"}"#.to_owned(), CancelScope::default()),
         (r#"{"market":null,"assetId":"7"}"#.to_owned(), CancelScope { market: None, token }),
         (format!(r#"{{"market":"{hex}","asset_id":"7"}}"#), CancelScope { market, token }),
     ] {
@@ -371,6 +373,10 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
     for bad in [r#"{"market":"x"}"#, r#"{"asset_id":"x"}"#, r#"{"asset_id":"7","assetId":"7"}"#, "[]", "\"\""]
     {
         assert_eq!(ask(bad).expect_err("bad").reject, Reject::InvalidPayload, "{bad}");
+    }
+    for misspelt in ["asset", "Market", "marketId", "market ", ""] {
+        let error = ask(&format!(r#"{{"{misspelt}":"7"}}"#)).expect_err("no scope");
+        assert_eq!((error.reject, error.got.as_str()), (Reject::CancelScopeMissing, misspelt));
     }
 }
 
