@@ -325,6 +325,7 @@ fn a_query_without_its_user_or_with_a_name_that_nobody_knows_is_refused() {
         "/oi",
         "/v1/leaderboard",
     ] {
+        assert_eq!(stage.get(&format!("{path}?f%6Fo=1")).json()["error"], "unknown_field: foo", "decoded");
         let answer = stage.get(&format!("{path}?foo=1&user={user}"));
         assert_eq!(
             (answer.status, &answer.json()["error"]),

@@ -1,10 +1,11 @@
 //! Percent-encoding, and the pairs of a query.
 //!
 //! Pairs are split before anything is decoded, at `&` and then at the first `=`, so that a bare `=`
-//! may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are compared as sent: no client
-//! encodes the letters of a name. `+` is a blank in values, as in forms; in a path it is a plus.
+//! may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are decoded before they are
+//! compared. `+` is a blank in names and values, as in forms; in a path it is a plus.
 
 use crate::domain::hex_digit;
+use std::borrow::Cow;
 
 /// The text is not percent-encoded UTF-8.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,11 +29,12 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Every pair in order, except empty ones. A name without `=` has an empty value.
-    pub fn pairs(self) -> impl Iterator<Item = (&'a str, Encoded<'a>)> {
+    /// Every pair in order, except empty ones: the name's text and the value. A name without `=` has an
+    /// empty value; a name that is not percent-encoded UTF-8 is its own text.
+    pub fn pairs(self) -> impl Iterator<Item = (Cow<'a, str>, Encoded<'a>)> {
         self.0.split('&').filter(|pair| !pair.is_empty()).map(|pair| match pair.split_once('=') {
-            Some((name, value)) => (name, Encoded(value)),
-            None => (pair, Encoded("")),
+            Some((name, value)) => (name_text(name), Encoded(value)),
+            None => (name_text(pair), Encoded("")),
         })
     }
 
@@ -73,6 +75,15 @@ impl<'a> Encoded<'a> {
 /// The text of one path segment. `scratch` is only used if something is encoded.
 pub fn segment_text<'s>(segment: &'s str, scratch: &'s mut Vec<u8>) -> Result<&'s str, BadEscape> {
     decode(segment, Plus::IsPlus, scratch)
+}
+
+/// The text of a name; nearly always it is the name as sent.
+fn name_text(name: &str) -> Cow<'_, str> {
+    let mut decoded = Vec::new();
+    match decode(name, Plus::IsBlank, &mut decoded) {
+        Ok(text) if text != name => Cow::Owned(text.to_owned()),
+        _ => Cow::Borrowed(name),
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -126,14 +137,17 @@ mod tests {
         assert_eq!(read("next_cursor"), Some(Ok(String::new())));
         assert_eq!(read("next_cursor="), Some(Ok(String::new())));
         assert_eq!(read("Next_cursor=x"), None);
+        assert_eq!(read("next%5Fcursor=x"), Some(Ok("x".to_owned())));
+        assert_eq!(read("%6Eext_cursor=x&next_cursor=y"), Some(Ok("x".to_owned())), "the first counts");
+        assert_eq!(read("next%5fcurso%=x"), None);
         assert_eq!(read(""), None);
     }
 
     #[test]
     fn pairs_keep_their_order_and_repeats() {
         let query = Query::new(Some("id=1&&slug=a&id=2&="));
-        let pairs: Vec<_> = query.pairs().map(|(name, value)| (name, value.raw())).collect();
-        assert_eq!(pairs, [("id", "1"), ("slug", "a"), ("id", "2"), ("", "")]);
+        let pairs: Vec<_> = query.pairs().map(|(name, value)| format!("{name}={}", value.raw())).collect();
+        assert_eq!(pairs, ["id=1", "slug=a", "id=2", "="]);
         assert_eq!(query.all("id").map(Encoded::raw).collect::<Vec<_>>(), ["1", "2"]);
         assert_eq!(Query::new(None).pairs().count(), 0);
     }

@@ -290,6 +290,7 @@ const fn reason(status: u16) -> &'static str {
         409 => "Conflict",
         413 => "Content Too Large",
         414 => "URI Too Long",
+        415 => "Unsupported Media Type",
         417 => "Expectation Failed",
         425 => "Too Early",
         426 => "Upgrade Required",
@@ -383,6 +384,7 @@ mod tests {
             let (status, text) = bad.wire();
             let answer = written(|out| bad_request(out, *bad));
             assert_ne!(reason(status), "Status", "{status}");
+            assert_eq!(reason(415), "Unsupported Media Type", "the operator's listener has one more");
             assert!(answer.contains("\r\nConnection: close\r\n"));
             assert!(answer.ends_with(&format!("{{\"error\":\"{text}\",\"code\":\"bad_request\"}}")));
         }

@@ -213,14 +213,14 @@ impl<'a> Asked<'a> {
         self.request.endpoint
     }
 
-    /// The first pair of the query whose name is not one of `names`, undecoded.
-    pub(super) fn pair_but(&self, names: &[&str]) -> Option<(&'a str, &'a str)> {
+    /// The first pair of the query whose name is not one of `names`, its value undecoded.
+    pub(super) fn pair_but(&self, names: &[&str]) -> Option<(Cow<'a, str>, &'a str)> {
         let mut pairs = self.request.query.pairs();
-        pairs.find(|(name, _)| !names.contains(name)).map(|(name, value)| (name, value.raw()))
+        pairs.find(|(name, _)| !names.contains(&&**name)).map(|(name, value)| (name, value.raw()))
     }
 
-    /// The first pair of the query whose name occurred before it, undecoded.
-    pub(super) fn pair_again(&self) -> Option<(&'a str, &'a str)> {
+    /// The first pair of the query whose name occurred before it, its value undecoded.
+    pub(super) fn pair_again(&self) -> Option<(Cow<'a, str>, &'a str)> {
         let pairs = || self.request.query.pairs();
         let stands_before = |at: usize, name: &str| pairs().take(at).any(|(before, _)| before == name);
         let mut numbered = pairs().enumerate();

@@ -45,13 +45,13 @@ impl<'a> Params<'a> {
     /// that is too large is cut to the largest allowed.
     pub(super) fn new(asked: &'a Asked<'a>, names: &[&str], clamp: bool) -> Result<Self, Refused> {
         if let Some((unknown, value)) = asked.pair_but(names) {
-            let refused = Refused::wallet("unknown_field", unknown);
-            return Err(refused.about(unknown.to_owned(), value, names.join(", ")));
+            let refused = Refused::wallet("unknown_field", &unknown);
+            return Err(refused.about(unknown.into_owned(), value, names.join(", ")));
         }
         // Only known names are left, so one repeats within a few pairs.
         if let Some((name, value)) = asked.pair_again() {
             let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
-            return Err(refused.about(name.to_owned(), value, "once; lists have commas"));
+            return Err(refused.about(name.into_owned(), value, "once; lists have commas"));
         }
         Ok(Self { asked, beyond_limit: if clamp { Beyond::Cut } else { Beyond::Refused } })
     }
@@ -121,15 +121,7 @@ impl<'a> Params<'a> {
 
     /// Yes or no, in any case.
     pub(super) fn flag(&self, field: &'static str) -> Result<Option<bool>, Refused> {
-        self.read(
-            field,
-            || FLAG_RULE.into(),
-            |text| match text {
-                "true" => Some(true),
-                "false" => Some(false),
-                _ => None,
-            },
-        )
+        self.read(field, || FLAG_RULE.into(), |text| word(&[("true", true), ("false", false)], text))
     }
 
     /// One of some words, in any case.
