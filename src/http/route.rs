@@ -11,7 +11,8 @@
 //! - A path that the table has only with other methods is 405, which names them; an unknown path is 404.
 //! - With `host_prefixes` on, `/gamma`, `/clob` and `/data` are removed from the front of a path that
 //!   the table does not hold, and the rest is looked up. `/data/orders` is in the table, so it keeps
-//!   its meaning with any method. A service holds only its own rows: no order is placed under `/gamma`.
+//!   its meaning with any method; `/data/trades` does unless its query has a name that only the wallets'
+//!   trades know. A service holds only its own rows: no order is placed under `/gamma`.
 //! - `GET /markets` and `GET /markets/{x}` have two forms, CLOB and catalog. A service's name
 //!   decides, in front of the path or as the first label of `Host` (`gamma.…`, `gamma-api.…`,
 //!   `clob.…`). Without one, a 0x condition id without `creator` is the CLOB form, and a listing is
@@ -298,6 +299,9 @@ pub fn route<'a>(
         return Ok(Route { endpoint, capture, full_path: path, path: stripped });
     }
     let (endpoint, capture) = found?;
+    if endpoint == Endpoint::Trades && prefixes == HostPrefixes::On && asks_wallets_trades(query) {
+        return Ok(Route { endpoint: Endpoint::WalletTrades, capture, full_path: path, path });
+    }
     let endpoint = markets_form(endpoint, capture, query, || Service::of_host(host?));
     Ok(Route { endpoint, capture, full_path: path, path })
 }
@@ -354,12 +358,23 @@ fn markets_form(
     };
     let asks_catalog = match service() {
         Some(service) => service == Service::Gamma,
-        None if endpoint == Endpoint::ClobMarkets => {
-            query.pairs().any(|(name, value)| !value.raw().is_empty() && only_catalog_knows(name))
-        }
+        None if endpoint == Endpoint::ClobMarkets => has_name(query, only_catalog_knows),
         None => !is_condition(capture) || query.first("creator").is_some_and(|value| !value.raw().is_empty()),
     };
     if asks_catalog { catalog } else { endpoint }
+}
+
+/// True if the query of `/data/trades` asks for the trades of wallets, which are at `/trades`: the caller's own
+/// trades take none of these names. `limit` and `offset` are not among them, because a client that sends them
+/// with credentials must not get the trades of others.
+fn asks_wallets_trades(query: Query<'_>) -> bool {
+    const NAMES: [&str; 6] = ["user", "takerOnly", "side", "filterType", "filterAmount", "eventId"];
+    has_name(query, |name| NAMES.contains(&name))
+}
+
+/// True if a name that `is_one` has a value.
+fn has_name(query: Query<'_>, is_one: impl Fn(&str) -> bool) -> bool {
+    query.pairs().any(|(name, value)| !value.raw().is_empty() && is_one(&name))
 }
 
 fn only_catalog_knows(name: &str) -> bool {

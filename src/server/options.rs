@@ -150,7 +150,7 @@ keys! {
     "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
     "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
     "trusted_proxies" List trusted_proxies "Addresses, or networks as in 10.0.0.0/8, whose X-Forwarded-For says who is asking.";
-    "host_prefixes" Switch host_prefixes "Also serve /gamma, /clob and /data in front of every path.";
+    "host_prefixes" Switch host_prefixes "Also serve the catalog under /gamma, the wallets under /data, all others under /clob.";
     "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
     "listen.http" Text listen_http "Address of the public listener; port 0 picks one.";

@@ -143,6 +143,12 @@ fn host_prefixes_come_off_only_in_front_of_their_own_rows() {
         ("DELETE /data/orders", Err("405 GET, HEAD, POST".to_owned())),
         ("GET /clob/data/orders", Ok(Endpoint::Orders)),
         ("GET /data/positions", Ok(Endpoint::Positions)),
+        ("GET /data/trades", Ok(Endpoint::Trades)),
+        ("GET /data/trades?maker=0x1&limit=5", Ok(Endpoint::Trades)),
+        ("GET /data/trades?user=", Ok(Endpoint::Trades)),
+        ("GET /data/trades?user=0x1", Ok(Endpoint::WalletTrades)),
+        ("GET /data/trades/?market=0x1&takerOnly=true", Ok(Endpoint::WalletTrades)),
+        ("GET /clob/data/trades?user=0x1", Ok(Endpoint::Trades)),
         ("GET /gamma/events/slug/x", Ok(Endpoint::EventBySlug)),
         ("POST /gamma/order", Err("404".to_owned())),
         ("DELETE /data/order", Err("404".to_owned())),
@@ -152,6 +158,7 @@ fn host_prefixes_come_off_only_in_front_of_their_own_rows() {
     ] {
         assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), expected, "{line}");
     }
+    assert_eq!(ask("GET /data/trades?user=0x1", HostPrefixes::Off).expect("known").0, Endpoint::Trades);
     let found = route(Method::Post, None, "/clob/order", Query::default(), HostPrefixes::On).expect("known");
     assert_eq!((found.full_path, found.path), ("/clob/order", "/order"));
 }
