@@ -434,6 +434,9 @@ fn everybody_can_read_the_limits() {
     for name in ["mode", "wait_ms_max", "counted_by", "costs", "scopes"] {
         assert_eq!(shown[name], of_operator[name], "{name}");
     }
+    for route in ["POST /orders", "POST /replace"] {
+        assert!(shown["costs"].to_string().contains(route), "{route} costs more than one");
+    }
     assert_eq!((&shown["mode"], &shown["wait_ms_max"]), (&json!("enforce"), &json!(1_000)));
     let scope = |name: &str| -> Value {
         let rows = shown["scopes"].as_array().unwrap();

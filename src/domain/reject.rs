@@ -24,7 +24,8 @@ pub struct Wire {
 
 macro_rules! rejects {
     ($( $(#[doc = $doc:literal])* $variant:ident = $byte:literal, $status:literal, $code:literal, $error:literal $(, $error_msg:literal)?; )*) => {
-        /// Why an act was refused. When one of these comes back, nothing has changed.
+        /// Why an act was refused. When one of these comes back, nothing has changed; only an order that was
+        /// killed may have taken resting orders with it, which it met and which could not stay.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u8)]
         pub enum Reject { $( $(#[doc = $doc])* $variant = $byte, )* }

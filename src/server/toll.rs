@@ -253,7 +253,7 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
 /// What a request costs where not all cost one.
 const COSTS: [&str; 4] = [
     "a request costs 1",
-    "POST /orders costs as many as it has orders",
+    "POST /orders costs as many as it has orders, POST /replace as many as it places",
     "a message on a stream costs 1, and 1 more for each 16 KiB of its answer",
     "what costs more than a burst costs the burst",
 ];
