@@ -257,20 +257,22 @@ impl fmt::Display for Fault {
             ),
             Self::LogOfOtherDirectory { log, owner, data_dir } => write!(
                 out,
-                "log_path: {} belongs to the data directory that was at {}, and {} has the same identity; \
-                 --adopt-log if that one was moved here, --new-identity if this one is a copy",
-                log.display(),
+                "log_path: {log} belongs to the data directory that was at {}, and {} has the same identity; \
+                 --adopt-log if that one was moved here, --new-identity if this one is a copy, or rm {log} if this \
+                 one is a backup in its place",
                 owner.display(),
-                data_dir.display()
+                data_dir.display(),
+                log = log.display()
             ),
             Self::LogAhead { log, log_epoch, log_durable, data_dir, epoch, end } => write!(
                 out,
-                "log_path: {} (epoch {log_epoch}) says that segments go to position {}, but those in {} \
-                 (epoch {epoch}) end at {}; restore the data directory, or --new-identity to go on from there",
-                log.display(),
+                "log_path: {log} (epoch {log_epoch}) says that segments go to position {}, but those in {} \
+                 (epoch {epoch}) end at {}; restore the newer segments; to go on from there, rm {log} if the \
+                 directory was restored from a backup, or --new-identity if it is a copy",
                 log_durable.0,
                 data_dir.display(),
-                end.0
+                end.0,
+                log = log.display()
             ),
             Self::LogDiffers { log, data_dir, position } => write!(
                 out,

@@ -29,12 +29,14 @@ use super::topology::Wait;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
-use crate::journal::{self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Started, WriterHandle};
+use crate::journal::{
+    self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Segments, Started, WriterHandle,
+};
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
 use crate::registrar::{self, Identity, Registrar};
-use crate::registry::Registry;
+use crate::registry::{Full, Registry, RegistryWriter};
 use crate::shard::{Funding, Lacks, Shard, ShardSettings, Unrestored};
 
 /// What the main thread keeps of other threads while the loops use them.
@@ -84,6 +86,9 @@ impl Held {
 }
 
 /// Opens and replays the journal and gives every loop its roles.
+///
+/// A refusal after the journal went on leaves what a stop in good order leaves: no log file in shared memory, which
+/// would be ahead of a backup that is put in the directory's place.
 pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let plan = &shared.plan;
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
@@ -103,12 +108,63 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let shards = plan.topology.shards;
     let (registry, mut writer) = Registry::with_capacity(limits.wallets_max, limits.markets_max);
     let cells = Arc::new(Cells::new(limits.wallets_max, shards));
-    registrar::restore(reader.ledger(), &mut writer, &cells).map_err(|full| full.to_string())?;
+    registrar::restore(reader.ledger(), &mut writer, &cells)
+        .map_err(|full| overfull(full, reader.ledger(), limits.wallets_max))?;
     let started = opened
         .start(shared.clock.now(), shards, Box::new(Scribe::new(shared)))
         .map_err(|fault| fault.to_string())?;
     let Started { log, segments, writer: journal } = started;
 
+    let archive = reader.ledger().archive().clone();
+    let parts = snapshotter::Parts {
+        snapshots,
+        packer,
+        segments: Arc::clone(&segments),
+        log: Arc::clone(&log),
+        settings,
+        last_segment,
+        archive,
+    };
+    let state = State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_id };
+    let mut held = Held { writer: Some(journal), recovered, ..Held::default() };
+    match give_roles(shared, state, parts, &mut held) {
+        Ok(()) => Ok(held),
+        Err(why) => {
+            held.end_search();
+            Err(match held.close(shared.clock.now()) {
+                Ok(()) => why,
+                Err(fault) => format!("{why}; and then, {fault}"),
+            })
+        }
+    }
+}
+
+/// The state that was recovered, and the log that goes on after it.
+struct State {
+    registry: Arc<Registry>,
+    writer: RegistryWriter,
+    cells: Arc<Cells>,
+    log: Arc<Log>,
+    segments: Arc<Segments>,
+    reader: Reader,
+    /// Where the log goes on.
+    end: Position,
+    master: MasterSecret,
+    exchange: [u8; 16],
+    stream_id: String,
+}
+
+/// Starts the threads beside the loops, which `held` keeps, and gives every loop its roles. Refuses before any loop
+/// has one.
+fn give_roles(
+    shared: &Arc<Shared>,
+    state: State,
+    parts: snapshotter::Parts,
+    held: &mut Held,
+) -> Result<(), String> {
+    let plan = &shared.plan;
+    let shards = plan.topology.shards;
+    let State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_id } = state;
     let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
     let ledger = reader.ledger();
     let mut registrar =
@@ -117,8 +173,10 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let mut registrar = Some(registrar);
     let mut of_shards = restore_shards(plan, &cells, &registry, &log, ledger)?;
     let (searcher, ends) = Searcher::start(shared)?;
+    held.searcher = Some(searcher);
+    held.snapshotter = Some(snapshotter::start(shared, parts)?);
+    // Nothing is refused from here on.
     let mut searching = Some(Searching::new(ends, &reader));
-    let archive = ledger.archive().clone();
     let mut reader = Some(reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
         let callers =
@@ -156,10 +214,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
         assert!(shared.roles[no].push(roles).is_ok(), "roles are given once");
         shared.wakers[no].ring();
     }
-    let parts = snapshotter::Parts { snapshots, packer, segments, log, settings, last_segment, archive };
-    let snapshotter = snapshotter::start(shared, parts)?;
-    let (searcher, snapshotter) = (Some(searcher), Some(snapshotter));
-    Ok(Held { writer: Some(journal), searcher, snapshotter, recovered })
+    Ok(())
 }
 
 /// Every shard as `ledger` has it, each made on a thread of its own: at a start there is nothing else
@@ -189,6 +244,16 @@ fn restore_shards(
         threads.into_iter().map(join).collect()
     });
     restored.map_err(|why| unrestored(&why, plan))
+}
+
+/// Why the registry cannot be restored: what the setting is and what it must be at least.
+fn overfull(full: Full, ledger: &Ledger, wallets_max: u32) -> String {
+    let (rows, what) = match full {
+        Full::Wallets => (ledger.wallets().len(), "wallets"),
+        Full::Keys => (ledger.keys().count(), "API keys"),
+        Full::Markets | Full::Breakers => return full.to_string(),
+    };
+    format!("sizes.wallets: got {wallets_max}, and the journal holds {rows} {what}: give it at least {rows}")
 }
 
 /// Why the shards cannot be restored, and which setting to raise.
