@@ -77,13 +77,13 @@ pub(crate) struct Batches {
 impl Batches {
     /// Continues at the end that `scan` found; makes the first segment if there is none.
     pub(crate) fn at_end(shelf: Shelf, scan: &Scan, segments: Arc<Segments>) -> Result<Self, Fault> {
-        let (mut number, mut row) = (scan.segment.max(1), scan.row);
+        let (number, row) = (scan.segment.max(1), scan.row);
         shelf.prepare(number)?;
-        if shelf.first_row(number)?.form == Form::Packed {
-            // A packed segment has no room, and may be smaller than a batch.
-            (number, row) = (number + 1, 1);
-            shelf.prepare(number)?;
-        }
+        let form = shelf.first_row(number)?.form;
+        assert!(
+            form == Form::Written,
+            "a packed segment is never the last with batches: a scan refuses that"
+        );
         let (file, direct, file_bytes) = open(&shelf, number, Direct::Yes)?;
         let batches = Self {
             shelf,

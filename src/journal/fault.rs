@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::frame::Flaw;
+use super::segment::{FIRST_ROW_FIELD, LENGTH_FIELD};
 use crate::domain::Position;
 
 /// A place in a file where something else should be.
@@ -46,8 +47,11 @@ impl Place {
 impl fmt::Display for Place {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { file, offset, position, field, expected, found } = self;
-        let (file, position) = (file.display(), position.0);
-        write!(out, "{file}: byte {offset}, position {position}: {field}: ")?;
+        write!(out, "{}: byte {offset}", file.display())?;
+        if *position != Position(0) {
+            write!(out, ", position {}", position.0)?;
+        }
+        write!(out, ": {field}: ")?;
         write!(out, "expected {expected:#x}, found {found:#x}")
     }
 }
@@ -68,6 +72,13 @@ pub enum Fault {
     Damaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
+    /// The segment after a packed one is missing: none is packed before the next one holds frames.
+    NewestMissing {
+        /// The segment.
+        segment: PathBuf,
+        /// The packed one before it.
+        packed: PathBuf,
+    },
     /// All segments from which a snapshot could be continued are missing.
     SegmentsGone {
         /// The first one that should be.
@@ -211,6 +222,22 @@ impl fmt::Display for Fault {
                  the version that wrote it, nothing was changed",
                 place.file.display()
             ),
+            Self::Damaged(place) if place.field == LENGTH_FIELD => write!(
+                out,
+                "{}: it is {} bytes long, and was {} when it was made; restore the file from a copy, nothing was \
+                 changed",
+                place.file.display(),
+                place.found,
+                place.expected
+            ),
+            Self::Damaged(place) if place.field == FIRST_ROW_FIELD => write!(
+                out,
+                "{}: it is {} bytes long, and its first row alone was {}; restore the file from a copy, nothing \
+                 was changed",
+                place.file.display(),
+                place.found,
+                place.expected
+            ),
             Self::Damaged(place) => write!(
                 out,
                 "damaged below the durable mark: {place}; restore the file from a copy, nothing was changed"
@@ -218,6 +245,13 @@ impl fmt::Display for Fault {
             Self::SegmentMissing(path) => {
                 write!(out, "{}: missing, and later segments are there; restore it", path.display())
             }
+            Self::NewestMissing { segment, packed } => write!(
+                out,
+                "{}: missing, and {} was packed, as only a segment is that others follow; restore it and all \
+                 after it from a copy, nothing was changed",
+                segment.display(),
+                packed.display()
+            ),
             Self::IdentityMissing { identity, segments } => write!(
                 out,
                 "{}: missing, and segments are in {}; restore it, nothing was changed",

@@ -130,14 +130,17 @@ pub fn survey<E: From<Fault>>(
     })
 }
 
-/// Scans until a scan succeeds, or finds the same damage twice.
+/// Scans until a scan succeeds, or meets the same fault twice. A server may have made a segment, and packed the one
+/// before, after the directory was listed.
 fn settled(directory: &Path, journal: &JournalId, base: Option<&Base>) -> Result<Scan, Fault> {
     let mut before = None;
     loop {
-        match scan_between(directory, journal, Reach { base, until: None }, None) {
-            Err(Fault::Damaged(place)) if before.as_ref() != Some(&place) => before = Some(place),
-            other => return other,
+        let found = scan_between(directory, journal, Reach { base, until: None }, None);
+        let fault = found.as_ref().err().map(Fault::to_string);
+        if fault.is_none() || fault == before {
+            return found;
         }
+        before = fault;
     }
 }
 

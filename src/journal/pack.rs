@@ -243,12 +243,9 @@ impl Sealed {
         let found = file.metadata().map_err(Fault::io("look at", &path))?.len();
         let mut row = vec![0; ROW.min(usize::try_from(found).unwrap_or(ROW))];
         file.read_exact_at(&mut row, 0).map_err(Fault::io("read", &path))?;
-        let FirstRow { form, bytes } = FirstRow::decode(&row, journal, number).map_err(damaged)?;
-        if bytes != found || !bytes.is_multiple_of(ROW_BYTES) {
-            let field = "bytes of the file";
-            return Err(damaged(Flaw { field, at: found.min(bytes), expected: bytes, found }));
-        }
-        Ok(Self { number, path, file, journal: *journal, form, bytes })
+        let first = FirstRow::decode(&row, journal, number).map_err(damaged)?;
+        let form = first.fits(found).map_err(damaged)?;
+        Ok(Self { number, path, file, journal: *journal, form, bytes: found })
     }
 
     /// The header of the batch at `row`; none after the last one.

@@ -3,8 +3,14 @@
 //! Every byte of every file from there on is checked: headers and frames by checksum, batches by position, epoch
 //! and chain, everything else for zero. The walk ends at the first flaw, which is a torn tail or damage. A batch is
 //! written only when everything before it is durable, so the flaw is damage if a whole batch comes after it, or one
-//! whose durable mark is past it. A packed segment got its name when all of it was on the disk, so any flaw in it
-//! is damage.
+//! whose durable mark is past it.
+//!
+//! Three things no death leaves, so they are damage wherever they are:
+//!
+//! - A file of another length than its first row says: it got its name when all of it was on the disk.
+//! - Any flaw in a packed segment, for the same reason.
+//! - A packed segment with no batch after it: it was packed because the next one had its first batch on the disk. A
+//!   segment that is only full proves nothing, as the next one is made when it is needed.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -14,8 +20,8 @@ use super::fault::Place;
 use super::frame::{FIRST_POSITION, Flaw, Frame, PADDING, read};
 use super::history::Entry;
 use super::segment::{
-    self, BATCH_HEADER_BYTES, BatchHeader, FirstRow, Form, JournalId, ROW, ROW_BYTES, chain_before,
-    chain_next, chain_start, u64_at, zeros,
+    self, BATCH_HEADER_BYTES, BatchHeader, FirstRow, Form, JournalId, ROW, chain_before, chain_next,
+    chain_start, u64_at, zeros,
 };
 use super::snapshot::Base;
 use crate::domain::Position;
@@ -217,16 +223,16 @@ pub(crate) fn scan_between(
     let kept = numbers.first().copied().unwrap_or(first)..first;
     scan.entries.retain(|entry| kept.contains(&entry.segment));
     let stopped = reach.until.is_some_and(|until| until <= scan.end);
-    let mut walk = Walk { directory, journal, visit, until: reach.until, scan, stopped };
+    let mut walk = Walk { directory, journal, visit, until: reach.until, scan, stopped, packed: None };
     let mut bytes = Vec::new();
     for &number in numbers.iter().filter(|&&number| first <= number) {
         if walk.stopped {
             break;
         }
-        let loaded = load(directory, journal, number, &mut bytes)?;
+        let form = load(directory, journal, number, walk.scan.end, &mut bytes)?;
         let begin = match reach.base {
             Some(base) if base.segment == number => {
-                let sought = seek(base, journal, &bytes, loaded.form, &mut walk.scan.entries);
+                let sought = seek(base, journal, &bytes, form, &mut walk.scan.entries);
                 sought.ok_or_else(|| Fault::SnapshotMisfit {
                     snapshot: base.file.clone(),
                     position: base.position,
@@ -236,10 +242,14 @@ pub(crate) fn scan_between(
             _ => Begin { row: 1, skip: 0 },
         };
         if walk.scan.cut.is_none() {
-            walk.segment(number, begin, &bytes, &loaded)?;
+            walk.segment(number, begin, &bytes, form)?;
         } else {
             walk.search(number, &bytes, 1)?;
         }
+    }
+    if let Some(packed) = walk.packed.filter(|_| !walk.stopped) {
+        let (segment, packed) = (walk.path(packed + 1), walk.path(packed));
+        return Err(Fault::NewestMissing { segment, packed });
     }
     walk.scan.numbers = numbers;
     Ok(walk.scan)
@@ -257,10 +267,10 @@ pub(crate) fn check_at(
     let numbers = segment::numbers(directory)?;
     let begin = Scan { end: first.position, ..Scan::at(journal, None) };
     let until = Some(Position(at.0 + 1));
-    let mut walk = Walk { directory, journal, visit: None, until, scan: begin, stopped: false };
+    let mut walk = Walk { directory, journal, visit: None, until, scan: begin, stopped: false, packed: None };
     let mut bytes = Vec::new();
     for number in numbers.into_iter().filter(|&number| first.segment <= number) {
-        let loaded = load(directory, journal, number, &mut bytes)?;
+        let form = load(directory, journal, number, walk.scan.end, &mut bytes)?;
         if number == first.segment
             && let Some(rest) = bytes.get(ROW + BATCH_HEADER_BYTES..).map(|_| &bytes[ROW..])
             // A flaw in its first batch is for the walk to name.
@@ -268,7 +278,7 @@ pub(crate) fn check_at(
         {
             walk.scan = opening;
         }
-        walk.segment(number, Begin { row: 1, skip: 0 }, &bytes, &loaded)?;
+        walk.segment(number, Begin { row: 1, skip: 0 }, &bytes, form)?;
         if let Some(cut) = walk.scan.cut {
             return Err(Fault::Damaged(cut.place));
         }
@@ -279,32 +289,22 @@ pub(crate) fn check_at(
     Ok(())
 }
 
-/// What is known of a segment that was read, besides its bytes.
-struct Loaded {
-    form: Form,
-    /// In what way the file is too short.
-    short: Option<Flaw>,
-}
-
-/// Reads segment `number` whole, checks its first row, and pads a file that is too short with zeros.
-fn load(directory: &Path, journal: &JournalId, number: u64, bytes: &mut Vec<u8>) -> Result<Loaded, Fault> {
+/// Reads segment `number` whole, and checks its first row and its length. All is well up to `position`.
+fn load(
+    directory: &Path,
+    journal: &JournalId,
+    number: u64,
+    position: Position,
+    bytes: &mut Vec<u8>,
+) -> Result<Form, Fault> {
     let path = segment::path(directory, number);
     let mut file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
     bytes.clear();
     std::io::Read::read_to_end(&mut file, bytes).map_err(Fault::io("read", &path))?;
-    let found = bytes.len() as u64;
     let row = &bytes[..bytes.len().min(ROW)];
-    let damaged = |flaw| Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION));
-    let FirstRow { form, bytes: expected } = FirstRow::decode(row, journal, number).map_err(damaged)?;
-    if expected == found {
-        return Ok(Loaded { form, short: None });
-    }
-    let flaw = Flaw { field: "bytes of the file", at: found.min(expected), expected, found };
-    if expected < found || !expected.is_multiple_of(ROW_BYTES) || form == Form::Packed {
-        return Err(Fault::Damaged(Place::of(flaw, &path, 0, FIRST_POSITION)));
-    }
-    bytes.resize(usize::try_from(expected).expect("a file that was read fits memory"), 0);
-    Ok(Loaded { form, short: Some(flaw) })
+    FirstRow::decode(row, journal, number)
+        .and_then(|first| first.fits(bytes.len() as u64))
+        .map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, position)))
 }
 
 /// Where a walk begins within a segment.
@@ -322,6 +322,8 @@ struct Walk<'a, 'v> {
     until: Option<Position>,
     scan: Scan,
     stopped: bool,
+    /// The segment that was read last, if it is packed.
+    packed: Option<u64>,
 }
 
 /// Finds where the frames after `base` begin, if the segment leads there; batches passed on the way go into the
@@ -366,11 +368,11 @@ fn leads_on(base: &Base, header: &BatchHeader, rest: &[u8], skip: usize) -> bool
 }
 
 impl Walk<'_, '_> {
-    fn segment(&mut self, number: u64, begin: Begin, bytes: &[u8], loaded: &Loaded) -> Result<(), Fault> {
+    fn segment(&mut self, number: u64, begin: Begin, bytes: &[u8], form: Form) -> Result<(), Fault> {
         let Begin { mut row, mut skip } = begin;
         let flaw = loop {
             let rest = &bytes[offset(row)..];
-            let ends = loaded.form == Form::Written && !rest.is_empty() && zeros(&rest[..ROW], 0, "").is_ok();
+            let ends = form == Form::Written && !rest.is_empty() && zeros(&rest[..ROW], 0, "").is_ok();
             if rest.is_empty() || ends {
                 break zeros(rest, 0, "zeros after the last batch").err();
             }
@@ -384,19 +386,21 @@ impl Walk<'_, '_> {
                 return Ok(());
             }
         };
+        // Without a batch it is a spare, or torn, unless the one before proves that its first batch was durable.
+        let has_lost = row == 1 && self.packed.is_some();
+        let flaw = flaw.or_else(|| has_lost.then(|| BatchHeader::missing(&bytes[ROW..])));
         // A segment without batches is a spare, unless nothing comes before it.
         if 1 < row || self.scan.segment == 0 {
             (self.scan.segment, self.scan.row) = (number, row);
         }
-        let start = offset(row) as u64;
-        let place = match (flaw, loaded.short) {
-            (Some(flaw), _) if loaded.form == Form::Packed => {
-                return Err(Fault::Damaged(Place::of(flaw, &self.path(number), start, self.scan.end)));
-            }
-            (Some(flaw), _) => Place::of(flaw, &self.path(number), start, self.scan.end),
-            (None, Some(flaw)) => Place::of(flaw, &self.path(number), 0, self.scan.end),
-            (None, None) => return Ok(()),
+        self.packed = (form == Form::Packed).then_some(number);
+        let Some(flaw) = flaw else {
+            return Ok(());
         };
+        let place = Place::of(flaw, &self.path(number), offset(row) as u64, self.scan.end);
+        if form == Form::Packed || has_lost {
+            return Err(Fault::Damaged(place));
+        }
         self.scan.cut = Some(Cut { place, bytes: 0 });
         (self.scan.segment, self.scan.row) = (number, row);
         self.search(number, bytes, row)

@@ -64,6 +64,10 @@ pub(crate) const SEGMENT_BYTES_MIN: u64 = if cfg!(test) { 4 * ROW_BYTES } else {
 
 const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG3");
 const PACKED_MAGIC: u64 = u64::from_le_bytes(*b"OUTCPAK2");
+/// The field of a file whose length is not what its first row says.
+pub(crate) const LENGTH_FIELD: &str = "bytes of the file";
+/// The field of a file that ends in its first row.
+pub(crate) const FIRST_ROW_FIELD: &str = "bytes of the first row";
 const BATCH_MAGIC: u64 = u64::from_le_bytes(*b"OUTCBAT1");
 
 /// Any odd number whose bits are well mixed: 2^64 over the golden ratio.
@@ -189,7 +193,7 @@ impl FirstRow {
 
     /// Checks the first row of segment `number`.
     pub(crate) fn decode(row: &[u8], journal: &JournalId, number: u64) -> Result<Self, Flaw> {
-        equal("bytes of the first row", 0, ROW_BYTES, row.len() as u64)?;
+        equal(FIRST_ROW_FIELD, row.len() as u64, ROW_BYTES, row.len() as u64)?;
         let form = match u64_at(row, 0) {
             SEGMENT_MAGIC => Form::Written,
             PACKED_MAGIC => Form::Packed,
@@ -208,6 +212,13 @@ impl FirstRow {
         equal("number of the segment", 24, number, u64_at(row, 24))?;
         zeros(&row[44..], 44, "zeros of the first row")?;
         Ok(Self { form, bytes: u64_at(row, 32) })
+    }
+
+    /// Checks the length of the file; returns the form.
+    pub(crate) fn fits(self, file_bytes: u64) -> Result<Form, Flaw> {
+        equal(LENGTH_FIELD, file_bytes.min(self.bytes), self.bytes, file_bytes)?;
+        equal("bytes of the segment", 32, self.bytes / ROW_BYTES * ROW_BYTES, self.bytes)?;
+        Ok(self.form)
     }
 }
 
@@ -300,6 +311,12 @@ impl BatchHeader {
             epoch: u32_at(bytes, 44),
             bytes: u32_at(bytes, 48),
         })
+    }
+
+    /// The flaw of `bytes` that should begin a batch and do not.
+    pub(crate) fn missing(bytes: &[u8]) -> Flaw {
+        let found = if bytes.is_empty() { 0 } else { u64_at(bytes, 0) };
+        Flaw { field: "magic of the batch", at: 0, expected: BATCH_MAGIC, found }
     }
 
     /// The rows that the batch takes.

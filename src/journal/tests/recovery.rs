@@ -2,9 +2,11 @@
 
 use std::os::unix::fs::FileExt;
 
+use super::super::Fault;
 use super::super::disk::Disk;
 use super::super::follow::Follower;
 use super::super::layout::Start;
+use super::super::offline::survey;
 use super::super::open::{Options, open_on};
 use super::super::segment::{self, ROW_BYTES};
 use super::{BOOT, Bench, Home, KIND, SHARDS, payload, payloads, start, wait_durable};
@@ -169,16 +171,28 @@ fn a_torn_tail_is_cut_and_zeroed_and_the_log_goes_on_after_it() {
 }
 
 #[test]
-fn a_file_that_lost_its_tail_is_made_whole_again() {
-    let mut bench = Bench::new(8 * ROW_BYTES);
-    bench.batch(&[payload(1)]);
-    let path = bench.segment(1);
-    std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(2 * ROW_BYTES).unwrap();
-    let opened = bench.home.open().unwrap();
-    assert_eq!(opened.recovered().cut.as_ref().unwrap().place.field, "bytes of the file");
-    assert_eq!(std::fs::metadata(&path).unwrap().len(), 8 * ROW_BYTES);
-    drop(opened);
-    assert_eq!(bench.home.open().unwrap().recovered().cut, None);
+fn a_file_that_lost_its_tail_is_refused_with_both_lengths_and_stays_as_it_is() {
+    // Two batches, then zeros: whatever is gone, a death does not shorten a file that has its name.
+    for (kept, told) in [
+        (7 * ROW_BYTES, "it is 28672 bytes long, and was 32768 when it was made"),
+        (3 * ROW_BYTES, "it is 12288 bytes long, and was 32768 when it was made"),
+        (2 * ROW_BYTES + 100, "it is 8292 bytes long, and was 32768 when it was made"),
+        (ROW_BYTES, "it is 4096 bytes long, and was 32768 when it was made"),
+        (100, "it is 100 bytes long, and its first row alone was 4096"),
+        (0, "it is 0 bytes long, and its first row alone was 4096"),
+    ] {
+        let mut bench = Bench::new(8 * ROW_BYTES);
+        bench.batch(&[payload(1)]);
+        bench.batch(&[payload(2)]);
+        let path = bench.segment(1);
+        std::fs::OpenOptions::new().write(true).open(&path).unwrap().set_len(kept).unwrap();
+        let before = std::fs::read(&path).unwrap();
+        let text = bench.home.open().unwrap_err().to_string();
+        assert!(text.contains("00000001.segment: ") && text.contains(told), "{kept} bytes: {text}");
+        let survey = survey(bench.home.data.path(), None, None, |_| Ok::<(), Fault>(()));
+        assert!(survey.unwrap_err().to_string().contains(told), "what a start refuses, a survey does");
+        assert!(std::fs::read(&path).unwrap() == before, "a refusal changes nothing");
+    }
 }
 
 #[test]

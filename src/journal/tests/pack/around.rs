@@ -191,33 +191,57 @@ fn a_torn_tail_after_a_packed_segment_is_cut_and_the_log_goes_on() {
 }
 
 #[test]
-fn behind_a_packed_segment_the_log_goes_on_in_the_next_file_even_if_that_is_gone_or_empty() {
-    for is_there in [true, false] {
+fn a_packed_segment_that_nothing_follows_is_refused_and_nothing_changes() {
+    type Harm = fn(&Path);
+    let remove: Harm = |path| std::fs::remove_file(path).unwrap();
+    let empty: Harm = |path| {
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        let bytes = file.metadata().unwrap().len();
+        file.write_all_at(&vec![0; usize::try_from(bytes - ROW_BYTES).unwrap()], ROW_BYTES).unwrap();
+    };
+    let tear: Harm = |path| {
+        let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+        file.write_all_at(&[0; 8], ROW_BYTES).unwrap();
+    };
+    for (what, harm, told) in [
+        ("removed", remove, "00000002.segment: missing, and "),
+        ("without batches", empty, "00000002.segment: byte 4096, position "),
+        ("its first batch torn", tear, "00000002.segment: byte 4096, position "),
+    ] {
         let bench = singles(1);
         pack_all(&mut bench.packer(Disk::default())).unwrap();
         let (first, newest) = (bench.segment(1), bench.segment(2));
         let end = frames_in(&bench, 1).1.last().unwrap().end();
         let home = bench.leave();
-        if is_there {
-            let newest = std::fs::OpenOptions::new().write(true).open(&newest).unwrap();
-            newest.write_all_at(&[0; ROW], ROW_BYTES).unwrap();
+        let _ = std::fs::remove_file(first.with_file_name("00000003.segment"));
+        harm(&newest);
+        let before = std::fs::read_dir(first.parent().unwrap()).unwrap().count();
+        let text = home.open().unwrap_err().to_string();
+        assert!(text.contains(told) && text.ends_with("nothing was changed"), "{what}: {text}");
+        let names = if newest.exists() {
+            format!("position {}: magic of the batch", end.0)
         } else {
-            std::fs::remove_file(&newest).unwrap();
-            let _ = std::fs::remove_file(first.with_file_name("00000003.segment"));
-        }
-        let packed = std::fs::read(&first).unwrap();
-        let opened = home.open().unwrap();
-        assert_eq!(opened.recovered().end, end);
-        let started = start(opened);
-        // More than a packed file of two rows would have room for.
-        started.log.append(KIND, &vec![5; 20_000]);
-        started.writer.stop(TimeMs(2)).unwrap();
-        drop(started.log);
-        let mut expected: Vec<_> = (0..7).map(payload).collect();
-        expected.push(vec![5; 20_000]);
-        assert_eq!(home.payloads(), expected);
-        assert!(std::fs::read(&first).unwrap() == packed);
+            "00000001.segment was packed".to_owned()
+        };
+        assert!(text.contains(&names), "{what}: {text}");
+        assert_eq!(std::fs::read_dir(first.parent().unwrap()).unwrap().count(), before, "{what}");
+        let survey = survey(home.data.path(), None, None, |_| Ok::<(), Fault>(()));
+        assert!(
+            survey.unwrap_err().to_string().contains(told),
+            "{what}: what a start refuses, a survey does"
+        );
     }
+}
+
+#[test]
+fn a_full_segment_that_nothing_follows_is_the_end() {
+    // A death between the last batch that fits and the making of the next segment leaves this.
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    for index in 0..3 {
+        bench.batch(&[payload(index)]);
+    }
+    let (end, home) = (bench.batches.end(), bench.leave());
+    assert_eq!(home.open().unwrap().recovered().end, end);
 }
 
 #[test]
