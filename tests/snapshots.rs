@@ -196,6 +196,14 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
     starts_alike(&plan, &scene, &before, &hash, Some(*newest), &[]);
     checks_say_where_they_begin(&data_dir, *older, true);
 
+    // Whoever keeps all is told that they are not there.
+    let told = format!("journal.history_keep: all, but {}", gone(&data_dir));
+    for (keep, is_told) in [("all", true), ("3", false)] {
+        let exchange = plan.clone().set(&format!("journal.history_keep={keep}")).start();
+        assert_eq!(exchange.output().contains(&told), is_told, "{keep}: {told}\n{}", exchange.output());
+        exchange.stop();
+    }
+
     // With either of the two alone it starts, and the check begins there.
     let whole = std::fs::read(older_file).unwrap();
     std::fs::write(older_file, b"").unwrap();
@@ -280,10 +288,23 @@ fn until_shed(exchange: &Exchange, placed: u64) {
     }
 }
 
+/// Which segments are not there, in words.
+fn gone(data_dir: &Path) -> String {
+    let number = |entry: std::io::Result<std::fs::DirEntry>| {
+        entry.unwrap().path().file_stem()?.to_str()?.parse::<u64>().ok()
+    };
+    let oldest = std::fs::read_dir(data_dir.join("journal")).unwrap().filter_map(number).min().unwrap();
+    match oldest - 1 {
+        1 => "segment 1 is not there".to_owned(),
+        last => format!("segments 1 to {last} are not there"),
+    }
+}
+
 /// Checks what the offline commands say about a journal whose first segments were given back.
 #[track_caller]
 fn checks_say_where_they_begin(data_dir: &Path, position: u64, whole: bool) {
-    let begins = format!("older segments were given back; begins at the snapshot of position {position}\n");
+    let begins =
+        format!("{}: given back, or lost; begins at the snapshot of position {position}\n", gone(data_dir));
     for (command, succeeds) in [("verify", whole), ("replay", true)] {
         let output = outcry(&["journal", command, "--data-dir", data_dir.to_str().unwrap()]);
         let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();

@@ -7,6 +7,7 @@
 //! it to the segments. Whose the directory is does not matter here: a copy is as good or bad as its bytes, and the
 //! notes say what its start will ask for.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -71,11 +72,37 @@ pub fn snapshots(data_dir: &Path) -> Result<Snapshots, Fault> {
 
 /// Whether the first frames are still there, or there never were any. If not, a survey has to begin at a snapshot.
 pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
-    let numbers = segment::numbers(&segment::directory(data_dir))?;
-    match numbers.first() {
+    let directory = segment::directory(data_dir);
+    match segment::numbers(&directory)?.first() {
         Some(&first) => Ok(first == 1),
         None => Ok(snapshots(data_dir)?.paths()?.is_empty()),
     }
+}
+
+/// How many of the first segments are not there. Whether they were given back or lost, nothing here says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone(pub u64);
+
+impl Gone {
+    /// Those before the first of `numbers`.
+    pub(crate) fn before(numbers: &[u64]) -> Self {
+        Self(numbers.first().map_or(0, |first| first.saturating_sub(1)))
+    }
+}
+
+impl fmt::Display for Gone {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => out.write_str("every segment is there"),
+            1 => out.write_str("segment 1 is not there: given back, or lost"),
+            last => write!(out, "segments 1 to {last} are not there: given back, or lost"),
+        }
+    }
+}
+
+/// How many of the first segments of `data_dir` are not there.
+pub fn gone(data_dir: &Path) -> Result<Gone, Fault> {
+    Ok(Gone::before(&segment::numbers(&segment::directory(data_dir))?))
 }
 
 fn identity(data_dir: &Path) -> Result<Identity, Fault> {

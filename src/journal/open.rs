@@ -30,6 +30,7 @@ use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
 use super::layout::{Close, Start};
 use super::log::Log;
 use super::logfile::{LogFile, Owner, strangers};
+use super::offline::Gone;
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
@@ -121,6 +122,8 @@ pub struct Recovered {
     pub adopted_bytes: u64,
     /// Bytes in the log file after the first claim that was never committed; dropped.
     pub uncommitted_bytes: u64,
+    /// The first segments that are not there; a snapshot stands for them.
+    pub gone: Gone,
     /// What people should know: stale files, a log that is not in memory, files of others.
     pub notes: Vec<String>,
 }
@@ -323,6 +326,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         cut: found.cut,
         adopted_bytes: adopted.bytes,
         uncommitted_bytes: adopted.uncommitted_bytes,
+        gone: Gone::before(&found.numbers),
         notes,
     };
     Ok(Opened {

@@ -30,7 +30,7 @@ use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
 use crate::journal::{
-    self, Archive, Claimed, Fault, Follower, Listener, Log, Opened, Segments, Started, WriterHandle,
+    self, Archive, Claimed, Fault, Follower, Gone, Listener, Log, Opened, Segments, Started, WriterHandle,
 };
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
@@ -282,7 +282,7 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String),
     });
     let (opened, kept) = opened.map_err(|fault| fault.to_string())?;
     let loaded_ms = began.elapsed().as_millis();
-    report(&opened);
+    report(&opened, plan);
     let mut reader = kept.unwrap_or_else(|| Reader::new(settings.clone()));
     let applied = opened.for_each_frame(|frame| recovery::apply(&mut reader, frame));
     applied.map_err(|stop| stop.to_string())?;
@@ -318,8 +318,11 @@ fn warn_of_clock(now: TimeMs, newest: TimeMs) {
 }
 
 /// Logs what was found at the start, warnings first.
-fn report(opened: &Opened) {
+fn report(opened: &Opened, plan: &Plan) {
     let recovered = opened.recovered();
+    if plan.history_keep.is_none() && recovered.gone != Gone(0) {
+        tracing::warn!("journal.history_keep: all, but {}", recovered.gone);
+    }
     for note in &recovered.notes {
         tracing::warn!("{note}");
     }

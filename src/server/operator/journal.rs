@@ -116,7 +116,7 @@ impl Shelf {
     }
 }
 
-/// Applies every frame that is there. If the first segments were given back, the state that they led to comes from the
+/// Applies every frame that is there. If the first segments are not there, the state that they led to comes from the
 /// oldest whole snapshot; every other snapshot is compared with the state.
 fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
     let (base, mut ledger) = beginning(data_dir).map_err(|fault| fault.to_string())?;
@@ -138,7 +138,9 @@ fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
             ahead.map(|kept| format!("snapshot {}: is ahead of the segments", kept.file().display())),
         );
     }
-    Ok(Applied { survey, ledger, starts, closed, begun: base.as_ref().map(begins), shelf })
+    let begun =
+        base.as_ref().map(|base| begins(data_dir, base)).transpose().map_err(|fault| fault.to_string())?;
+    Ok(Applied { survey, ledger, starts, closed, begun, shelf })
 }
 
 /// Loads the ledger of a snapshot, and checks that its rows have the hash that its header says.
@@ -170,8 +172,9 @@ fn beginning(data_dir: &Path) -> Result<(Option<Base>, Ledger), Fault> {
     Ok((base, ledger.unwrap_or_default()))
 }
 
-fn begins(base: &Base) -> String {
-    format!("older segments were given back; begins at the snapshot of position {}", base.position().0)
+fn begins(data_dir: &Path, base: &Base) -> Result<String, Fault> {
+    let gone = journal::gone(data_dir)?;
+    Ok(format!("{gone}; begins at the snapshot of position {}", base.position().0))
 }
 
 fn decode(frame: &Frame<'_>) -> Result<Record, Stop> {
@@ -292,7 +295,7 @@ fn print_frames(args: &JournalArgs) -> Result<ExitCode, String> {
     let base = beginning(&data_dir).map_err(|fault| fault.to_string())?.0;
     // Printed apart from the frames, which are for programs to read.
     if let Some(base) = &base {
-        complain(&begins(base));
+        complain(&begins(&data_dir, base).map_err(|fault| fault.to_string())?);
     }
     let read = survey(&data_dir, None, base.as_ref(), |frame| {
         let record = decode(frame)?;
