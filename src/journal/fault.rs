@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::frame::Flaw;
 use super::segment::{FIRST_ROW_FIELD, LENGTH_FIELD};
+use super::snapshot::VERSION_FIELD;
 use crate::domain::Position;
 
 /// A place in a file where something else should be.
@@ -315,6 +316,13 @@ impl fmt::Display for Fault {
                 log.display(),
                 data_dir.display(),
                 position.0
+            ),
+            Self::SnapshotDamaged(place) if place.field == VERSION_FIELD => write!(
+                out,
+                "{}: its version is {}, of another version of Outcry, and this one reads {}",
+                place.file.display(),
+                place.found,
+                place.expected
             ),
             Self::SnapshotDamaged(place) => write!(out, "snapshot damaged: {place}"),
             Self::SnapshotMisfit { snapshot, position, segment } => write!(

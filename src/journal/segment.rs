@@ -198,7 +198,10 @@ impl FirstRow {
             SEGMENT_MAGIC => Form::Written,
             PACKED_MAGIC => Form::Packed,
             found => {
-                return Err(Flaw { field: "magic of the segment", at: 0, expected: SEGMENT_MAGIC, found });
+                // The one that it was, so that another number at its end is told from damage.
+                let is_packed = found.to_le_bytes()[..7] == PACKED_MAGIC.to_le_bytes()[..7];
+                let expected = if is_packed { PACKED_MAGIC } else { SEGMENT_MAGIC };
+                return Err(Flaw { field: "magic of the segment", at: 0, expected, found });
             }
         };
         equal(

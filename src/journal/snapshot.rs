@@ -39,7 +39,7 @@
 mod file;
 mod shelf;
 
-pub(crate) use file::Place;
+pub(crate) use file::{Place, VERSION_FIELD};
 pub use file::{SnapshotReader, SnapshotWriter};
 pub use shelf::{Snapshots, Written};
 

@@ -21,6 +21,8 @@ use crate::memory::wire::{Input, Wire, structs};
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSNAP");
 /// Raised when the content of a section changes; a snapshot of another version is not read.
 const VERSION: u32 = 4;
+/// The field of a snapshot of another version.
+pub(crate) const VERSION_FIELD: &str = "version of the snapshot";
 const HEADER_BYTES: usize = 128;
 const HEAD_BYTES: usize = 24;
 /// Payloads begin on multiples of this.
@@ -330,7 +332,7 @@ fn read_header(bytes: &[u8; HEADER_BYTES], journal: &JournalId, path: &Path) -> 
     equal("magic of the snapshot", 0, MAGIC, u64_at(bytes, 0))?;
     let checksum = checksum::sum(&bytes[..HEADER_BYTES - 4]);
     equal("checksum of the header", 124, u64::from(checksum), u64::from(u32_at(bytes, 124)))?;
-    equal("version of the snapshot", 8, u64::from(VERSION), u64::from(u32_at(bytes, 8)))?;
+    equal(VERSION_FIELD, 8, u64::from(VERSION), u64::from(u32_at(bytes, 8)))?;
     equal("uuid of the journal", 16, u64_at(journal, 0), u64_at(bytes, 16))?;
     equal("uuid of the journal", 24, u64_at(journal, 8), u64_at(bytes, 24))?;
     zeros(&bytes[90..124], 90, "zeros of the header")?;

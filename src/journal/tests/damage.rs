@@ -164,14 +164,34 @@ fn a_segment_of_another_version_is_told_from_a_damaged_one() {
     let mut format = [0; 8];
     file.read_exact_at(&mut format, 0).unwrap();
     let ours = String::from_utf8(format.to_vec()).unwrap();
-    for (last, told) in
-        [(b'2', "its format is OUTCSEG2, of another version of Outcry"), (0x80, "magic of the segment")]
-    {
-        format[7] = last;
-        file.write_all_at(&format, 0).unwrap();
+    let packed = "OUTCPAK2";
+    for (magic, told, reads) in [
+        (*b"OUTCSEG2", "its format is OUTCSEG2, of another version of Outcry", Some(ours.as_str())),
+        (*b"OUTCPAK1", "its format is OUTCPAK1, of another version of Outcry", Some(packed)),
+        (*b"OUTCPAKx", "magic of the segment", None),
+        (*b"OUTCSEG\x80", "magic of the segment", None),
+    ] {
+        file.write_all_at(&magic, 0).unwrap();
         let text = bench.home.open().expect_err("it must refuse").to_string();
         assert!(text.contains("00000001.segment: ") && text.contains(told), "{text}");
-        assert_eq!(text.contains(&ours), last == b'2', "what this version reads: {text}");
+        for format in [ours.as_str(), packed] {
+            assert_eq!(text.contains(format), reads == Some(format), "what this version reads: {text}");
+        }
+    }
+}
+
+#[test]
+fn damage_in_the_first_row_of_a_later_segment_names_the_position_before_it() {
+    let bench = a_sealed_segment_and_a_batch_after_it();
+    let first = bench.home.scan().unwrap().entries.iter().find(|entry| entry.segment == 2).unwrap().position;
+    let path = bench.segment(2);
+    let good = std::fs::read(&path).unwrap();
+    for harm in [|bytes: &mut Vec<u8>| bytes[20] ^= 1, |bytes: &mut Vec<u8>| bytes.truncate(4_096)] {
+        let mut bytes = good.clone();
+        harm(&mut bytes);
+        std::fs::write(&path, bytes).unwrap();
+        let Err(Fault::Damaged(place)) = bench.home.scan() else { panic!("it must refuse") };
+        assert_eq!((place.file, place.position), (path.clone(), first), "{}", place.field);
     }
 }
 

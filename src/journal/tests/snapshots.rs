@@ -318,6 +318,26 @@ fn what_is_missing_in_front_of_the_log_or_all_of_it_is_said_as_it_is() {
 }
 
 #[test]
+fn a_snapshot_of_another_version_is_told_from_a_damaged_one() {
+    let (bench, _) = bench(&[4, 3, 5]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    keep_at_end(&snapshots, &bench);
+    let path = snapshots.paths().unwrap().remove(0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[8] -= 1;
+    let sum = crate::journal::checksum::sum(&bytes[..124]);
+    bytes[124..128].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&path, &bytes).unwrap();
+    let (found, notes) = newest(&snapshots);
+    let told = format!(
+        "its version is {}, of another version of Outcry, and this one reads {}",
+        bytes[8],
+        bytes[8] + 1
+    );
+    assert!(found.is_none() && notes[0].contains(&told) && !notes[0].contains("damaged"), "{notes:?}");
+}
+
+#[test]
 fn segments_go_only_after_two_whole_snapshots_and_the_rest_still_starts() {
     for keep in [0, 1, 100] {
         let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
