@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::frame::Flaw;
+use super::logfile::NO_LOG_FIELDS;
 use super::segment::{FIRST_ROW_FIELD, LENGTH_FIELD};
 use super::snapshot::VERSION_FIELD;
 use crate::domain::Position;
@@ -238,6 +239,11 @@ impl fmt::Display for Fault {
                 place.file.display(),
                 place.found,
                 place.expected
+            ),
+            Self::Damaged(place) if NO_LOG_FIELDS.contains(&place.field) => write!(
+                out,
+                "log_path: {place}; it is damaged or another program's: restore it, or give another log_path; \
+                 nothing was changed"
             ),
             Self::Damaged(place) => write!(
                 out,

@@ -34,6 +34,10 @@ use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
 
 const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG2");
+/// The fields by which a file that is no log is told from one.
+pub(super) const NO_LOG_FIELDS: [&str; 2] = [LENGTH_FIELD, MAGIC_FIELD];
+const LENGTH_FIELD: &str = "length of the log";
+const MAGIC_FIELD: &str = "magic of the log";
 const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;
@@ -193,7 +197,7 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     };
     let least = LOG_HEADER_BYTES + 4 * FRAME_ALIGN;
     if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
-        return damaged("length of the log", bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
+        return damaged(LENGTH_FIELD, bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
     }
     let mapping = Mapping::read_only(file, bytes).map_err(Fault::io("map", path))?;
     let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
@@ -204,7 +208,7 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
         let is_empty = || frames.iter().all(|word| word.load(Ordering::Relaxed) == 0);
         let on_disk = || in_memory(file).is_ok_and(|kind| kind.is_none());
         let is_no_log = word(0) == 0 && (is_empty() || on_disk());
-        return if is_no_log { Ok(None) } else { damaged("magic of the log", LOG_MAGIC, word(0)) };
+        return if is_no_log { Ok(None) } else { damaged(MAGIC_FIELD, LOG_MAGIC, word(0)) };
     }
     let path_bytes = usize::try_from(word(PATH_BYTES_WORD)).unwrap_or(usize::MAX).min(PATH_BYTES_MAX);
     let mut data_dir: Vec<u8> =

@@ -75,7 +75,7 @@ pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
     let directory = segment::directory(data_dir);
     match segment::numbers(&directory)?.first() {
         Some(&first) => Ok(first == 1),
-        None => Ok(snapshots(data_dir)?.paths()?.is_empty()),
+        None => Ok(snapshots(data_dir)?.paths()?.is_empty() && directory.is_dir()),
     }
 }
 

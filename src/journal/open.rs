@@ -272,7 +272,6 @@ pub(super) fn forget_newest(directory: &Path) -> Result<(), Fault> {
 fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Result<Opened, Fault> {
     let Taken { options, data_dir, identity, mut unstored, log_file, mut notes } = taken;
     let directory = segment::directory(&data_dir.path);
-    disk.create_dir(&directory)?;
     forget_newest(&directory)?;
     let reach = Reach { base: base.as_ref(), until: None };
     let mut found = scan_between(&directory, &identity.journal(), reach, None)?;
@@ -288,6 +287,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
     // Nothing is refused from here on, and files change.
+    disk.create_dir(&directory)?;
     if found.numbers.is_empty()
         && let Some(unstored) = unstored.take()
     {

@@ -42,7 +42,7 @@
 
 use super::checksum;
 use std::fs::File;
-use std::io::Read;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 use super::Fault;
@@ -91,10 +91,14 @@ pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
     directory.join(format!("{number:08}.segment"))
 }
 
-/// The numbers of the segments in `directory`, rising.
+/// The numbers of the segments in `directory`, rising; none if it is not there.
 pub(crate) fn numbers(directory: &Path) -> Result<Vec<u64>, Fault> {
     let mut numbers = Vec::new();
-    for entry in std::fs::read_dir(directory).map_err(Fault::io("list", directory))? {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(numbers),
+        entries => entries.map_err(Fault::io("list", directory))?,
+    };
+    for entry in entries {
         let name = entry.map_err(Fault::io("list", directory))?.file_name();
         let number = name.to_str().and_then(|name| name.strip_suffix(".segment"));
         numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));

@@ -10,6 +10,7 @@ use crate::journal::disk::{Disk, free_bytes};
 use crate::journal::fault::Place;
 use crate::journal::frame::{Flaw, Frame};
 use crate::journal::history::Segments;
+use crate::journal::identity::Identity;
 use crate::journal::log::Log;
 use crate::journal::open::visit_between;
 use crate::journal::segment::{self, JournalId};
@@ -145,11 +146,12 @@ impl Snapshots {
     }
 
     /// The segment before the oldest one that is there, unless that is the first of all. If none is there,
-    /// nothing was begun yet, unless a snapshot, whole or not, says otherwise.
+    /// nothing was begun yet, unless a snapshot, whole or not, says otherwise, or an identity without a
+    /// directory of segments, which is made first.
     fn missing_first(&self, was_begun: bool) -> Result<Option<PathBuf>, Fault> {
         let directory = segment::directory(&self.data_dir);
-        let numbers = if directory.exists() { segment::numbers(&directory)? } else { Vec::new() };
-        let missing = match numbers.first() {
+        let was_begun = was_begun || !directory.exists() && Identity::path(&self.data_dir).exists();
+        let missing = match segment::numbers(&directory)?.first() {
             Some(&first) => {
                 // Of another version of Outcry, it says so, and nothing is missing.
                 segment::first_row(&directory, &self.journal, first)?;

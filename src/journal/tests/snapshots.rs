@@ -318,6 +318,27 @@ fn what_is_missing_in_front_of_the_log_or_all_of_it_is_said_as_it_is() {
 }
 
 #[test]
+fn a_directory_of_segments_that_is_gone_is_named_by_starts_and_surveys() {
+    for with_snapshot in [true, false] {
+        let (bench, _) = bench(&[4, 3, 5]);
+        if with_snapshot {
+            keep_at_end(&snapshots_on(&bench, Disk::default()), &bench);
+        }
+        let Bench { home, batches, .. } = bench;
+        drop(batches);
+        let directory = segment::directory(home.data.path());
+        std::fs::remove_dir_all(&directory).unwrap();
+        let refused = started(&home).map(|_| ()).unwrap_err().to_string();
+        assert!(
+            refused.contains(".segment: missing, ") && refused.ends_with("nothing was changed"),
+            "{refused}"
+        );
+        assert!(!has_first_segment(home.data.path()).unwrap());
+        assert!(!directory.exists());
+    }
+}
+
+#[test]
 fn a_snapshot_of_another_version_is_told_from_a_damaged_one() {
     let (bench, _) = bench(&[4, 3, 5]);
     let snapshots = snapshots_on(&bench, Disk::default());

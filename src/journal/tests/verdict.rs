@@ -87,7 +87,8 @@ type Harm = (&'static str, fn(&mut Vec<u8>), Option<&'static str>);
 
 #[test]
 fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() {
-    let harms: [Harm; 5] = [
+    let harms: [Harm; 6] = [
+        ("another program's", |bytes| bytes[..7].copy_from_slice(b"SQLite "), Some("magic of the log")),
         ("a bit of the magic", |bytes| bytes[0] ^= 1, Some("magic of the log")),
         ("cut in its header", |bytes| bytes.truncate(100), Some("length of the log")),
         ("cut behind its header", |bytes| bytes.truncate(4_096), Some("length of the log")),
@@ -100,7 +101,11 @@ fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() 
         harm(&mut bytes);
         std::fs::write(home.log_path(), bytes).unwrap();
         match (started(&home), expected) {
-            (Err(fault), Some(field)) => assert!(fault.to_string().contains(field), "{what}: {fault}"),
+            (Err(fault), Some(field)) => {
+                let fault = fault.to_string();
+                let says_what = fault.starts_with("log_path: ") && fault.contains("or another program's");
+                assert!(fault.contains(field) && says_what, "{what}: {fault}");
+            }
             (Ok((_, opened)), None) => {
                 let note = "its log file is gone or empty";
                 let recovered = opened.recovered();
