@@ -108,7 +108,7 @@ fn what_nobody_gave_an_end_ends_with_its_event_or_never() {
     }
     for list in ["/events", "/markets"] {
         for (range, ids) in [("end_date_max=2027-12-31", "612 613"), ("end_date_min=2028-01-01", "611")] {
-            let rows = site.walk(&format!("{list}?{range}&id=611&id=612&id=613&"), 100);
+            let rows = site.walk(&format!("{list}?{range}&ascending=true&id=611&id=612&id=613&"), 100);
             let found: Vec<&str> = rows.iter().map(|row| row["id"].as_str().unwrap()).collect();
             assert_eq!(found.join(" "), ids, "{list} {range}");
         }
