@@ -1,11 +1,11 @@
-//! SIGTERM, SIGINT and what else ends the process, as one event that the main thread waits for.
+//! SIGTERM, SIGINT, SIGHUP and what else ends the process, as one event that the main thread waits for.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use signal_hook::consts::{SIGINT, SIGTERM, SIGXFSZ};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
 /// Why the process should end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,26 @@ pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
 #[derive(Debug)]
 pub(crate) struct AtOnce(Arc<AtomicBool>);
 
-/// Lets SIGTERM and SIGINT end the process at once, with success, until [`AtOnce::over`]. The first process of a
+/// The signals that end the process. SIGHUP is a terminal that was closed; under `nohup` it is nothing.
+fn ends() -> impl Iterator<Item = i32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    [SIGTERM, SIGINT, SIGHUP]
+        .into_iter()
+        .filter(move |signal| *signal != SIGHUP || !is_ignored(&status, SIGHUP))
+}
+
+/// Whether the process that `status`, of its folder below `/proc`, is about ignores `signal`.
+fn is_ignored(status: &str, signal: i32) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|digits| u64::from_str_radix(digits.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 == 1
+}
+
+/// Lets the signals of [`ends`] end the process at once, with success, until [`AtOnce::over`]. The first process of a
 /// container would ignore them otherwise.
 pub(crate) fn end_at_once() -> std::io::Result<AtOnce> {
     let holds = Arc::new(AtomicBool::new(true));
-    for signal in [SIGTERM, SIGINT] {
+    for signal in ends() {
         signal_hook::flag::register_conditional_shutdown(signal, 0, Arc::clone(&holds))?;
     }
     Ok(AtOnce(holds))
@@ -70,9 +85,9 @@ impl AtOnce {
 }
 
 impl EndingSender {
-    /// Lets SIGTERM and SIGINT end the process in good order.
+    /// Lets the signals of [`ends`] end the process in good order.
     pub(crate) fn listen_to_signals(&self) -> std::io::Result<()> {
-        for signal in [SIGTERM, SIGINT] {
+        for signal in ends() {
             signal_hook::low_level::pipe::register(signal, self.0.try_clone()?)?;
         }
         Ok(())
@@ -121,10 +136,23 @@ mod tests {
     fn a_signal_ends_the_process_in_good_order() {
         let (sender, endings) = endings().expect("a pair");
         sender.listen_to_signals().expect("registered");
-        signal_hook::low_level::raise(SIGTERM).expect("raised");
-        assert_eq!(endings.wait(), Ending::Asked);
+        for signal in ends() {
+            signal_hook::low_level::raise(signal).expect("raised");
+            assert_eq!(endings.wait(), Ending::Asked, "{signal}");
+        }
         sender.send(Ending::JournalFault);
         assert_eq!(endings.wait(), Ending::JournalFault);
+    }
+
+    #[test]
+    fn a_signal_that_nohup_ignores_stays_ignored() {
+        for (mask, ignored) in [
+            ("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001001\n", true),
+            ("SigBlk:\t0000000000000001\nSigIgn:\t0000000000001000\n", false),
+            ("", false),
+        ] {
+            assert_eq!(is_ignored(mask, SIGHUP), ignored, "{mask}");
+        }
     }
 
     #[test]
