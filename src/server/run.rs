@@ -42,12 +42,20 @@ fn execute(command: Command) -> Result<ExitCode, String> {
     }
 }
 
-/// Prints to standard output and succeeds.
-#[allow(clippy::unnecessary_wraps, reason = "it is the last line of commands")]
+/// Prints to standard output.
 pub(crate) fn say(text: &str) -> Result<ExitCode, String> {
-    // A closed pipe (`| head`) is not a fault of ours.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(ExitCode::SUCCESS)
+    let mut out = std::io::stdout();
+    said(out.write_all(text.as_bytes()).and_then(|()| out.flush()))
+}
+
+/// What came of printing: whoever read enough of it (`| head`) is no fault of ours, but a full disk is told.
+pub(crate) fn said(printed: std::io::Result<()>) -> Result<ExitCode, String> {
+    match printed {
+        Err(fault) if fault.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(format!("standard output: {fault}"))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
 }
 
 /// Prints to standard error.

@@ -17,7 +17,7 @@ use crate::journal::layout::{Damage, Record};
 use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
 use crate::server::command::{JournalArgs, JournalCommand};
-use crate::server::run::{complain, say};
+use crate::server::run::{complain, said, say};
 
 /// Does one `journal` command.
 pub(crate) fn run(command: &JournalCommand) -> Result<ExitCode, String> {
@@ -39,8 +39,8 @@ enum Stop {
     Record(u64, Damage),
     /// A record cannot have happened.
     Impossible(u64, String),
-    /// Whoever reads the dump has read enough.
-    Closed,
+    /// The dump could not be printed.
+    Unprinted(std::io::Error),
 }
 
 impl From<Fault> for Stop {
@@ -59,7 +59,7 @@ impl std::fmt::Display for Stop {
                 damage.field, damage.at
             ),
             Self::Impossible(position, why) => write!(out, "frame at position {position}: {why}"),
-            Self::Closed => out.write_str("the output was closed"),
+            Self::Unprinted(fault) => write!(out, "standard output: {fault}"),
         }
     }
 }
@@ -302,19 +302,13 @@ fn print_frames(args: &JournalArgs) -> Result<ExitCode, String> {
         line.clear();
         dump::write(frame, &record, &mut line);
         line.push(b'\n');
-        out.write_all(&line).map_err(|_| Stop::Closed)
+        out.write_all(&line).map_err(Stop::Unprinted)
     });
     match read {
-        Ok(_) => {}
-        // `| head` is no fault.
-        Err(Stop::Closed) => return Ok(ExitCode::SUCCESS),
-        Err(stop) => {
-            let _ = out.flush();
-            return Err(stop.to_string());
-        }
+        Ok(_) => said(out.flush()),
+        Err(Stop::Unprinted(fault)) => said(Err(fault)),
+        Err(stop) => said(out.flush()).and(Err(stop.to_string())),
     }
-    let _ = out.flush();
-    Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(test)]
