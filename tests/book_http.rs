@@ -57,6 +57,12 @@ const NOT_OVER_HTTP: &[(&str, Why)] = &[
     ("money that a fok borrowed for a moment removes nobody", Why::Stages),
     ("what is claimed is spent, though it is not committed yet", Why::Stages),
     ("a credit is spent only after its frame", Why::Stages),
+    ("what rests of a taker is covered when it takes, or the taker is refused", Why::Stages),
+    ("a maker that was short when the taker looked, and is covered when it takes, trades", Why::Stages),
+    (
+        "a fok that is killed because a maker fell short twice leaves the makers that its own debits made short",
+        Why::Stages,
+    ),
     ("a maker that can pay this fill trades, though not all it offers is covered", Why::SweepsFirst),
 ];
 

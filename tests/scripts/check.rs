@@ -285,7 +285,7 @@ impl Run {
     fn freeze(&mut self, who: &str, frozen: bool) -> (String, String) {
         let wallet = self.wallet(who);
         self.fast.freeze(self.now, wallet, frozen);
-        self.twin.wallets[wallet.index()].frozen = frozen;
+        let _ = self.twin.freeze(wallet, frozen);
         same("ok".to_owned())
     }
 

@@ -244,6 +244,10 @@ impl Fast {
             self.writer.unfreeze(principal);
         }
         self.say(Frozen { time: now, principal, frozen });
+        for shard in self.shards.iter_mut().filter(|_| frozen) {
+            assert!(shard.remove_of(now, principal, None, RemovalReason::Operator), "the log has room");
+        }
+        self.follow();
     }
 
     pub fn exchange(&mut self, now: TimeMs, mode: Mode) {

@@ -33,6 +33,12 @@ impl Naive {
         ids
     }
 
+    /// Stops a principal from trading and removes its orders, or lets it trade again; returns what was removed.
+    pub fn freeze(&mut self, principal: WalletNo, frozen: bool) -> Vec<OrderId> {
+        self.wallets[principal.index()].frozen = frozen;
+        self.remove_where(|order| frozen && order.principal == principal)
+    }
+
     /// A cancel that came before its order; a second one while it waits does not prolong it.
     pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
         let waits = self.tombstones.entry((*id, principal)).or_insert(until);

@@ -235,8 +235,8 @@ impl Run {
         let wallet = self.wallet(who);
         let address = hex_text(&self.people.wallets[wallet.index()].address.0);
         let said = self.site.operate(&format!("/accounts/{address}/freeze"), &json!({ "frozen": frozen }));
-        self.twin.wallets[wallet.index()].frozen = frozen;
-        Done::of(done(said), "ok".to_owned())
+        let gone = self.twin.freeze(wallet, frozen);
+        Done::of(done(said), "ok".to_owned()).removed(&gone, "operator")
     }
 
     pub fn exchange(&mut self, mode: Mode) -> Done {
