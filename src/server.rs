@@ -47,6 +47,7 @@ mod house;
 mod ingress;
 mod key_acts;
 mod links;
+mod logging;
 mod machine_files;
 mod machine_view;
 mod marks;

@@ -8,6 +8,7 @@ use clap::Parser;
 use super::clock::Clock;
 use super::command::{Cli, Command, ConfigCommand, InitArgs, ServerArgs};
 use super::executor::{self, Ground};
+use super::logging;
 use super::operator::dev::mark;
 use super::options::Options;
 use super::plan::{self, Start};
@@ -18,14 +19,15 @@ use super::topology;
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    log_to_stderr();
-    match execute(cli.command) {
-        Ok(code) => code,
-        Err(fault) => {
-            complain(&fault);
-            ExitCode::FAILURE
-        }
-    }
+    let done = logging::begin().and_then(|log| {
+        let done = execute(cli.command);
+        log.flush();
+        done
+    });
+    done.unwrap_or_else(|fault| {
+        complain(&fault);
+        ExitCode::FAILURE
+    })
 }
 
 fn execute(command: Command) -> Result<ExitCode, String> {
@@ -134,11 +136,4 @@ fn version(verbose: bool) -> String {
         text.push_str(&ground_line());
     }
     text
-}
-
-/// Logs go to standard error; `OUTCRY_LOG` says how much (`info` if it is not set).
-fn log_to_stderr() {
-    let filter = tracing_subscriber::EnvFilter::try_from_env("OUTCRY_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info"));
-    let _ = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).try_init();
 }
