@@ -625,6 +625,16 @@ fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
         "{printed}"
     );
 
+    let elsewhere = folder.path().join("elsewhere");
+    let other = folder.path().join("other.toml");
+    let made = common::exchange::binary()
+        .args(["init", "--config", other.to_str().unwrap()])
+        .env("OUTCRY_DATA_DIR", &elsewhere)
+        .status()
+        .unwrap();
+    assert!(made.success() && elsewhere.join("master-secret").is_file());
+    assert!(std::fs::read_to_string(other).unwrap().contains(&format!("data_dir = {elsewhere:?}")));
+
     std::fs::write(config, "[fees]\nrates = 7\n").unwrap();
     let unknown = outcry(&["config", "print", "--config", config]);
     let text = String::from_utf8(unknown.stderr).unwrap();

@@ -3,11 +3,11 @@
 //! Flags that set a configuration key win over the environment, which wins over the file. Every
 //! command that starts a server takes the same ones.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::options::Options;
+use super::options::{Options, environment};
 
 /// An exchange for prediction markets in one binary.
 #[derive(Parser, Debug)]
@@ -413,12 +413,9 @@ pub struct JournalArgs {
 impl JournalArgs {
     /// The data directory, and the log's file if it is not the usual one.
     pub fn places(&self) -> Result<(PathBuf, Option<PathBuf>), String> {
-        let mut options = Options::default().read(self.config.as_deref(), std::env::vars())?;
-        for (name, path) in [("data_dir", &self.data_dir), ("journal.log_path", &self.log_path)] {
-            if let Some(path) = path {
-                options.overlay_flag(name, &path.display().to_string())?;
-            }
-        }
+        let mut options = Options::default().read(self.config.as_deref(), environment()?)?;
+        overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
+        overlay_path(&mut options, "journal.log_path", self.log_path.as_deref())?;
         Ok((options.data_path(), options.log_path()))
     }
 }
@@ -438,15 +435,13 @@ impl ConfigArgs {
 
     /// The options in force over other defaults.
     pub(super) fn options_over(&self, defaults: Options) -> Result<Options, String> {
-        let mut options = defaults.read(self.config.as_deref(), std::env::vars())?;
-        let data_dir = self.data_dir.as_ref().map(|path| path.display().to_string());
-        let flags =
-            [("listen.http", &self.listen), ("listen.admin", &self.admin_listen), ("data_dir", &data_dir)];
-        for (name, value) in flags {
+        let mut options = defaults.read(self.config.as_deref(), environment()?)?;
+        for (name, value) in [("listen.http", &self.listen), ("listen.admin", &self.admin_listen)] {
             if let Some(value) = value {
                 options.overlay_flag(name, value)?;
             }
         }
+        overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
         for pair in &self.set {
             let (name, value) =
                 pair.split_once('=').ok_or_else(|| format!("--set: {pair} is not KEY=VALUE"))?;
@@ -456,10 +451,48 @@ impl ConfigArgs {
     }
 }
 
+impl InitArgs {
+    /// The options to write: default, environment, flag.
+    pub(super) fn options(&self) -> Result<Options, String> {
+        let mut options = Options::default().read(None, environment()?)?;
+        overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
+        Ok(options)
+    }
+}
+
+/// Sets a key whose value is a path. Options are text, so one that is not UTF-8 would become another path.
+fn overlay_path(options: &mut Options, name: &str, path: Option<&Path>) -> Result<(), String> {
+    let Some(path) = path else {
+        return Ok(());
+    };
+    let text =
+        path.to_str().ok_or_else(|| format!("{name}: got {}; allowed: a path in UTF-8", path.display()))?;
+    options.overlay_flag(name, text)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use clap::CommandFactory;
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+
+    #[test]
+    fn a_path_that_is_not_utf_8_is_refused_and_never_another_one() {
+        let path = PathBuf::from(OsString::from_vec(b"/data\xff".to_vec()));
+        let server = ConfigArgs { data_dir: Some(path.clone()), ..ConfigArgs::default() };
+        let init = InitArgs { config: PathBuf::new(), data_dir: Some(path.clone()) };
+        let of_data = JournalArgs { config: None, data_dir: Some(path.clone()), log_path: None };
+        let of_log = JournalArgs { config: None, data_dir: None, log_path: Some(path) };
+        for (name, refused) in [
+            ("data_dir", server.options().map(drop)),
+            ("data_dir", init.options().map(drop)),
+            ("data_dir", of_data.places().map(drop)),
+            ("journal.log_path", of_log.places().map(drop)),
+        ] {
+            assert_eq!(refused, Err(format!("{name}: got /data\u{fffd}; allowed: a path in UTF-8")));
+        }
+    }
 
     #[test]
     fn the_command_line_is_well_formed() {

@@ -5,6 +5,8 @@
 //! Nothing is judged here except that a value has the right form; the checks that relate one
 //! value to another are in `plan`.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::limits::Scope;
@@ -244,7 +246,7 @@ impl Options {
     pub fn read(
         self,
         path: Option<&Path>,
-        environment: impl Iterator<Item = (String, String)>,
+        environment: impl IntoIterator<Item = (String, String)>,
     ) -> Result<Self, String> {
         let mut options = self;
         if let Some(path) = path {
@@ -252,7 +254,7 @@ impl Options {
                 .map_err(|fault| format!("config: {}: {fault}", path.display()))?;
             options.overlay_file(&text).map_err(|fault| format!("{}: {fault}", path.display()))?;
         }
-        options.overlay_environment(environment)?;
+        options.overlay_environment(environment.into_iter())?;
         Ok(options)
     }
 
@@ -405,6 +407,25 @@ impl Options {
     }
 }
 
+/// The variables of this process that may be settings. One that is not UTF-8 is refused; others are none of ours.
+pub(super) fn environment() -> Result<Vec<(String, String)>, String> {
+    settings_among(std::env::vars_os())
+}
+
+fn settings_among(
+    variables: impl Iterator<Item = (OsString, OsString)>,
+) -> Result<Vec<(String, String)>, String> {
+    let ours = variables.filter(|(name, _)| {
+        name.as_bytes().starts_with(b"OUTCRY_") && !OTHER_VARIABLES.iter().any(|other| name == other)
+    });
+    let read = ours.map(|(name, text)| match (name.into_string(), text.into_string()) {
+        (Ok(name), Ok(text)) => Ok((name, text)),
+        (Ok(name), Err(text)) => Err(format!("{name}: got {}; allowed: UTF-8", text.display())),
+        (Err(name), _) => Err(format!("{}: a variable's name that is not UTF-8", name.display())),
+    });
+    read.collect()
+}
+
 /// The environment's name of a key: `listen.http` is `OUTCRY_LISTEN_HTTP`.
 fn variable(key: &str) -> String {
     format!("OUTCRY_{}", key.to_ascii_uppercase().replace('.', "_"))
@@ -478,6 +499,25 @@ mod tests {
         let mut options = Options { chain_id: 1, host_prefixes: true, ..Options::default() };
         options.overlay_file(&Options::default().commented()).expect("our own file is good");
         assert_eq!(options, Options::default());
+    }
+
+    #[test]
+    fn only_a_variable_of_ours_has_to_be_utf_8() {
+        use std::os::unix::ffi::OsStringExt;
+        let among = |name: &[u8], text: &[u8]| {
+            let [name, text] = [name, text].map(|bytes| OsString::from_vec(bytes.to_vec()));
+            settings_among([(name, text)].into_iter())
+        };
+        for (name, text, found) in [
+            (&b"OUTCRY_DATA_DIR"[..], &b"/data"[..], Ok(1)),
+            (b"OUTCRY_DATA_DIR", b"/data\xff", Err("OUTCRY_DATA_DIR: got /data\u{fffd}; allowed: UTF-8")),
+            (b"OUTCRY_\xff", b"x", Err("OUTCRY_\u{fffd}: a variable's name that is not UTF-8")),
+            (b"OUTCRY_CONFIG", b"/\xff.toml", Ok(0)),
+            (b"PATH", b"/\xff", Ok(0)),
+            (b"\xff", b"x", Ok(0)),
+        ] {
+            assert_eq!(among(name, text).map(|found| found.len()), found.map_err(str::to_owned));
+        }
     }
 
     #[test]

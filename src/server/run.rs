@@ -10,7 +10,6 @@ use super::command::{Cli, Command, ConfigCommand, InitArgs, ServerArgs};
 use super::executor::{self, Ground};
 use super::logging;
 use super::operator::dev::mark;
-use super::options::Options;
 use super::plan::{self, Start};
 use super::start::{self, End};
 use super::topology;
@@ -95,10 +94,7 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
 
 /// Writes a commented configuration; never over one that is there.
 fn init(args: &InitArgs) -> Result<(), String> {
-    let mut options = Options::default();
-    if let Some(data_dir) = &args.data_dir {
-        options.data_dir = data_dir.display().to_string();
-    }
+    let options = args.options()?;
     mark::refuse_devs(&options.data_path())?;
     let path = args.config.display();
     let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.config);
