@@ -160,7 +160,7 @@ pub struct ServerArgs {
     #[arg(long)]
     pub adopt_log: bool,
     /// Give this data directory a new identity of its own
-    #[arg(long)]
+    #[arg(long, conflicts_with = "adopt_log")]
     pub new_identity: bool,
 }
 
@@ -491,6 +491,20 @@ mod tests {
             ("journal.log_path", of_log.places().map(drop)),
         ] {
             assert_eq!(refused, Err(format!("{name}: got /data\u{fffd}; allowed: a path in UTF-8")));
+        }
+    }
+
+    #[test]
+    fn a_log_is_not_adopted_under_a_new_identity() {
+        for (flags, taken) in [
+            (&["--adopt-log"][..], true),
+            (&["--new-identity"], true),
+            (&["--adopt-log", "--new-identity"], false),
+        ] {
+            for command in ["serve", "dev"] {
+                let words = [&["outcry", command], flags].concat();
+                assert_eq!(Cli::try_parse_from(words).is_ok(), taken, "{command} {flags:?}");
+            }
         }
     }
 
