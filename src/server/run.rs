@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::clock::Clock;
-use super::command::{Cli, Command, ConfigCommand, InitArgs, ServerArgs};
+use super::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
 use super::executor::{self, Ground};
 use super::logging;
 use super::operator::dev::mark;
@@ -36,7 +36,7 @@ fn execute(command: Command) -> Result<ExitCode, String> {
     match command {
         Command::Serve(args) => serve(&args),
         Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
-        Command::Config(ConfigCommand::Print(args)) => say(&args.options()?.printed()),
+        Command::Config(ConfigCommand::Print(args)) => print_options(&args),
         Command::Errors => say(&super::errors::markdown()),
         Command::Version { verbose } => say(&version(verbose)),
         _ => Err("this command belongs to no room".to_owned()),
@@ -90,6 +90,13 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
         End::Clean => ExitCode::SUCCESS,
         End::Broken => ExitCode::FAILURE,
     })
+}
+
+/// Prints what is in force, which is nothing if `serve` would refuse it.
+fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
+    let options = args.options()?;
+    plan::plan(&options, Start::default())?;
+    say(&options.printed())
 }
 
 /// Writes a commented configuration; never over one that is there.
