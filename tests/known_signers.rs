@@ -103,7 +103,7 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
     let folder = tempfile::TempDir::with_prefix_in("known-", env!("CARGO_TARGET_TMPDIR")).unwrap();
     // The second run gets what was stamped for the first, and no answer shows how many came before, or how long
     // they took.
-    let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=86400");
+    let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=3600");
     let plan = plan.set("limits.mode=off").set("metrics.server_timing=false");
     let mut site = Site::start(&plan);
     let admin = format!("http://127.0.0.1:{}", site.exchange.admin);

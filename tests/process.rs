@@ -43,7 +43,7 @@ fn a_stopped_exchange_starts_again_where_it_was() {
 #[test]
 fn a_disk_that_is_nearly_full_ends_it_in_good_order_and_with_failure() {
     let folder = folder();
-    let plan = Plan::dev(folder.path()).set("journal.disk_free_min=4611686018427387904");
+    let plan = Plan::dev(folder.path()).set("journal.disk_free_min=1125899906842624");
     let ended = plan.run();
     assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
     assert!(said(&ended).contains("less than half; stopping"), "{}", said(&ended));

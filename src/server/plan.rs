@@ -207,7 +207,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         segment_bytes,
         hash_every_frames: hash_every(options.journal_hash_every_frames)?,
         history_keep: history_keep(&options.journal_history_keep)?,
-        disk_free_min: options.journal_disk_free_min,
+        disk_free_min: disk_free_min(options.journal_disk_free_min)?,
         chain_id: chain(options.chain_id)?,
         venue: choice(
             "venue",
@@ -370,21 +370,32 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
     Ok(rules)
 }
 
+/// The longest that a signed request may be off the clock: whoever gets hold of one may send it again for as long.
+const WINDOW_S_MAX: u64 = 3_600;
+/// The most frames between two state hashes: at 20,000 orders a second, a contradiction is found within a minute or so.
+const HASH_EVERY_FRAMES_MAX: u64 = 1_000_000;
+/// The most bytes of disk that can be kept free: no disk has more, and the exchange would take nothing at all.
+const DISK_FREE_MIN_MAX: u64 = 1 << 50;
+
 /// Clients stamp whole seconds, so a window of less than one would admit them only by chance.
 fn window(name: &str, seconds: u64) -> Result<u64, String> {
-    match seconds {
-        0 => Err(format!(
-            "{name}: got 0; allowed: from 1, for what is signed has the second's beginning on it"
-        )),
-        seconds => Ok(seconds),
-    }
+    within(name, seconds, 1, WINDOW_S_MAX)
 }
 
 fn hash_every(frames: u64) -> Result<u64, String> {
-    if frames < CHECKPOINT_FRAMES {
-        return Err(format!("journal.hash_every_frames: {frames} is below {CHECKPOINT_FRAMES}"));
+    within("journal.hash_every_frames", frames, CHECKPOINT_FRAMES, HASH_EVERY_FRAMES_MAX)
+}
+
+fn disk_free_min(bytes: u64) -> Result<u64, String> {
+    within("journal.disk_free_min", bytes, 0, DISK_FREE_MIN_MAX)
+}
+
+fn within(name: &str, value: u64, least: u64, most: u64) -> Result<u64, String> {
+    if (least..=most).contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{name}: got {value}; allowed: {least} to {most}"))
     }
-    Ok(frames)
 }
 
 fn history_keep(text: &str) -> Result<Option<u64>, String> {
@@ -467,12 +478,28 @@ mod tests {
         let fault = refused(|options| options.journal_segment_bytes = (1 << 30) + 4_096);
         let rule = "got 1073745920; allowed: 1048576 to 1073741824, a multiple of 4096";
         assert_eq!(fault, format!("journal.segment_bytes: {rule}"));
-        let fault = refused(|options| options.auth_window_s = 0);
-        assert!(fault.starts_with("auth.window_s: got 0; allowed: from 1"), "{fault}");
-        let fault = refused(|options| options.auth_read_window_s = 0);
-        assert!(fault.starts_with("auth.read_window_s: got 0; allowed: from 1"), "{fault}");
         let fault = refused(|options| options.data_dir = String::new());
         assert_eq!(fault, "data_dir: got nothing; allowed: a folder");
+    }
+
+    #[test]
+    fn a_number_is_refused_beyond_its_least_and_its_most() {
+        for (name, least, most) in [
+            ("auth.window_s", 1, 3_600),
+            ("auth.read_window_s", 1, 3_600),
+            ("journal.hash_every_frames", 64, 1_000_000),
+            ("journal.disk_free_min", 0, 1 << 50),
+        ] {
+            let planned = |value: u64| {
+                let mut options = Options::default();
+                options.overlay_flag(name, &value.to_string()).expect("a number");
+                plan_on(&options, Start::default(), &[0, 1]).map(drop)
+            };
+            assert_eq!((planned(least), planned(most)), (Ok(()), Ok(())), "{name}");
+            for value in [least.checked_sub(1), Some(most + 1)].into_iter().flatten() {
+                assert_eq!(planned(value), Err(format!("{name}: got {value}; allowed: {least} to {most}")));
+            }
+        }
     }
 
     #[test]
