@@ -630,9 +630,9 @@ fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
     let made = common::exchange::binary()
         .args(["init", "--config", other.to_str().unwrap()])
         .env("OUTCRY_DATA_DIR", &elsewhere)
-        .status()
+        .output()
         .unwrap();
-    assert!(made.success() && elsewhere.join("master-secret").is_file());
+    assert!(made.status.success() && elsewhere.join("master-secret").is_file());
     assert!(std::fs::read_to_string(other).unwrap().contains(&format!("data_dir = {elsewhere:?}")));
 
     std::fs::write(config, "[fees]\nrates = 7\n").unwrap();

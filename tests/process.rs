@@ -4,9 +4,14 @@
 
 mod common;
 
-use common::exchange::{Plan, outcry_succeeds};
+use common::exchange::{Plan, binary, outcry_succeeds};
+use common::wire::Connection;
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 fn folder() -> tempfile::TempDir {
     tempfile::TempDir::with_prefix_in("process-", env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -72,4 +77,104 @@ fn a_second_instance_on_the_same_port_is_refused_by_name() {
     assert!(!second.status.success(), "it started");
     assert!(said(&second).contains(&address), "{}", said(&second));
     exchange.stop();
+}
+
+#[test]
+fn a_terminal_that_closes_ends_it_in_good_order() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    plan.start().stop_by("-HUP");
+    assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+}
+
+/// Lets a connection in that there is no room for, which is warned of; then the exchange still has to answer.
+fn warns_and_goes_on(exchange: &common::exchange::Exchange) {
+    let mut inside = [(); 2].map(|()| exchange.connect());
+    assert!(inside.iter_mut().all(|connection| connection.read("/time").is_u64()));
+    let third =
+        Connection::try_open(exchange.http).and_then(|mut third| third.request("GET", "/time", "", b""));
+    assert!(third.is_err(), "there was room for it");
+    assert!(inside.iter_mut().all(|connection| connection.read("/time").is_u64()));
+}
+
+#[test]
+fn a_standard_error_that_is_closed_or_full_or_read_by_nobody_holds_nothing_up() {
+    let settled = |stderr: Stdio, when_ready: &mut dyn FnMut()| {
+        let folder = folder();
+        let plan = Plan::serve(folder.path()).set("cpu.shards=1").set("sizes.connections=2");
+        let exchange = plan.start_saying_to(stderr);
+        when_ready();
+        warns_and_goes_on(&exchange);
+        exchange.stop();
+        assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+    };
+    let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
+    settled(full.into(), &mut || ());
+
+    let (reader, writer) = std::io::pipe().unwrap();
+    let mut reader = Some(reader);
+    settled(writer.into(), &mut || drop(reader.take()));
+
+    let (_reader, mut writer) = std::io::pipe().unwrap();
+    let stderr = writer.try_clone().unwrap();
+    settled(stderr.into(), &mut || {
+        // Filled to the last byte; the mode is the pipe's, so it has to wait again afterwards.
+        rustix::io::ioctl_fionbio(&writer, true).unwrap();
+        while writer.write(b".").is_ok() {}
+        rustix::io::ioctl_fionbio(&writer, false).unwrap();
+    });
+}
+
+#[test]
+fn a_command_whose_output_finds_no_room_fails_and_one_whose_reader_left_does_not() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    plan.start().stop();
+    let data_dir = plan.data_dir();
+    let data_dir = data_dir.to_str().unwrap();
+    for words in [
+        &["errors"][..],
+        &["version"],
+        &["config", "print"],
+        &["tune", "--undo"],
+        &["journal", "verify", "--data-dir", data_dir],
+        &["journal", "replay", "--data-dir", data_dir],
+        &["journal", "dump", "--data-dir", data_dir],
+    ] {
+        let to = |stdout: Stdio| {
+            binary()
+                .args(words)
+                .stdout(stdout)
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+                .wait_with_output()
+                .unwrap()
+        };
+        let full = to(OpenOptions::new().write(true).open("/dev/full").unwrap().into());
+        let text = String::from_utf8(full.stderr).unwrap();
+        assert_eq!(full.status.code(), Some(1), "{words:?} {text}");
+        assert!(text.contains("outcry: standard output: No space left on device"), "{words:?} {text}");
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let left = to(writer.into());
+        assert!(left.status.success(), "{words:?} {}", said(&left));
+    }
+}
+
+#[test]
+fn only_variables_of_its_own_can_stop_it() {
+    for (name, value, refused) in [
+        ("LANG", &b"\xff"[..], None),
+        ("OUTCRY_DATA_DIR", b"data", None),
+        ("OUTCRY_DATA_DIR", b"\xff", Some("OUTCRY_DATA_DIR: got \u{fffd}; allowed: UTF-8")),
+        ("OUTCRY_LOG", b"debug", None),
+        ("OUTCRY_LOG", b"warning", Some("OUTCRY_LOG: got warning; allowed: error, warn, info, debug, trace")),
+        ("OUTCRY_JOURNAL_DURABILITY", b"banana", Some("banana is not one of durable, committed")),
+    ] {
+        let ended = binary().args(["config", "print"]).env(name, OsStr::from_bytes(value)).output().unwrap();
+        assert_eq!(ended.status.success(), refused.is_none(), "{name} {}", said(&ended));
+        assert_eq!(ended.stdout.is_empty(), refused.is_some(), "{name}");
+        assert!(refused.is_none_or(|refused| said(&ended).contains(refused)), "{name} {}", said(&ended));
+    }
 }

@@ -79,6 +79,13 @@ impl Plan {
         exchange
     }
 
+    /// Starts it with another standard error, and waits until it is ready.
+    pub fn start_saying_to(&self, stderr: impl Into<Stdio>) -> Exchange {
+        let mut exchange = self.spawn_saying_to(Some(stderr.into()));
+        exchange.until_ready(&self.ports_file());
+        exchange
+    }
+
     /// Runs it to its end: for starts that must be refused.
     pub fn run(&self) -> Output {
         self.command().stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap()
@@ -95,11 +102,20 @@ impl Plan {
     }
 
     fn spawn(&self) -> Exchange {
+        self.spawn_saying_to(None)
+    }
+
+    fn spawn_saying_to(&self, stderr: Option<Stdio>) -> Exchange {
         std::fs::create_dir_all(&self.folder).unwrap();
         let _ = std::fs::remove_file(self.ports_file());
         let log = self.folder.join("output");
         let file = File::create(&log).unwrap();
-        let child = self.command().stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+        let child = self
+            .command()
+            .stdout(file.try_clone().unwrap())
+            .stderr(stderr.unwrap_or_else(|| file.into()))
+            .spawn()
+            .unwrap();
         Exchange { child, http: 0, admin: 0, log }
     }
 }
@@ -127,9 +143,14 @@ impl Exchange {
     }
 
     /// Asks it to stop; it must end by itself, with success.
-    pub fn stop(mut self) {
+    pub fn stop(self) {
+        self.stop_by("-TERM");
+    }
+
+    /// The same by another signal.
+    pub fn stop_by(mut self, signal: &str) {
         let id = self.child.id().to_string();
-        assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
@@ -183,9 +204,9 @@ pub fn outcry(words: &[&str]) -> Output {
 }
 
 /// The binary under test, without what the environment would configure.
-fn binary() -> Command {
+pub fn binary() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("OUTCRY_")) {
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"OUTCRY_")) {
         command.env_remove(name);
     }
     command
