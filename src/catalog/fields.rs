@@ -19,6 +19,14 @@ impl<'a> Fields<'a> {
         serde_json::from_str(text).ok()
     }
 
+    /// A field that `text`, an object, says twice; the first one of these.
+    pub(crate) fn said_twice(text: &str) -> Option<String> {
+        let parts = parts(text)?;
+        let again =
+            (1..parts.len()).find(|index| parts[..*index].iter().any(|part| part.name == parts[*index].name));
+        again.map(|index| parts[index].name.to_string())
+    }
+
     /// The raw value of `name`; `null` counts as absent, as in Gamma.
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.fields

@@ -245,7 +245,7 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
         "credit" => MoneyDirection::Credit,
         "debit" => MoneyDirection::Debit,
         "link" => {
-            let owner = object(body, &["owner"])?.text("owner").unwrap_or_default();
+            let owner = object(body, &["owner"])?.words("owner").unwrap_or_default();
             return Ok(Asked::Link { wallet, owner: address("owner", &owner)? });
         }
         "freeze" => {
@@ -255,19 +255,18 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
     };
     let is_credit = direction == MoneyDirection::Credit;
     let fields = object(body, if is_credit { &["amount", "ref", "kind"] } else { &["amount", "ref"] })?;
-    let text = fields.words("amount").unwrap_or_default();
-    let amount = decimal::parse_millionths(text.as_bytes())
+    let digits = fields.words("amount").unwrap_or_default();
+    let amount = decimal::parse_millionths(digits.as_bytes())
         .ok()
         .filter(|amount| (1..=ORDER_AMOUNT_MAX).contains(amount));
-    let amount =
-        amount.ok_or_else(|| wrong("amount", &text, "0.000001 to 1000000000 USDC, at most six decimals"))?;
-    let reference = fields.text("ref");
-    if let Some(reference) = &reference {
-        if !(1..=REFERENCE_BYTES_MAX).contains(&reference.len()) {
-            return Err(wrong("ref", reference, "a text of 1 to 64 bytes"));
-        }
-    } else if let Some(raw) = fields.raw("ref") {
-        return Err(wrong("ref", raw, "a text of 1 to 64 bytes"));
+    let amount = amount
+        .ok_or_else(|| wrong("amount", &digits, "0.000001 to 1000000000 USDC, at most six decimals"))?;
+    let allowed = "a text of 1 to 64 bytes";
+    let reference = text(&fields, "ref", allowed)?;
+    if let Some(reference) = &reference
+        && !(1..=REFERENCE_BYTES_MAX).contains(&reference.len())
+    {
+        return Err(wrong("ref", reference, allowed));
     }
     let kind = match fields.words("kind").as_deref() {
         None => None,
@@ -279,9 +278,10 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
 }
 
 fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
-    let question = fields.text("question").unwrap_or_default();
+    let allowed = "a text of 1 to 1024 bytes";
+    let question = text(fields, "question", allowed)?.unwrap_or_default();
     if !(1..=QUESTION_BYTES_MAX).contains(&question.len()) {
-        return Err(wrong("question", &question, "a text of 1 to 1024 bytes"));
+        return Err(wrong("question", &question, allowed));
     }
     let raw = fields.raw("outcomes").unwrap_or(r#"["Yes","No"]"#);
     let labels = texts(raw).and_then(|labels| <[String; 2]>::try_from(labels).ok());
@@ -300,7 +300,8 @@ fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
     };
     let tick =
         if fields.raw("tick").is_some() { tick(fields)? } else { Tick::new(100).expect("0.01 is a tick") };
-    Ok(Asked::NewMarket(NewMarket { question, labels, tick, min_size, event: fields.text("event") }))
+    let event = text(fields, "event", "an event's slug, a text")?;
+    Ok(Asked::NewMarket(NewMarket { question, labels, tick, min_size, event }))
 }
 
 fn tick(fields: &Fields<'_>) -> Result<Tick, Refusal> {
@@ -313,7 +314,7 @@ fn tick(fields: &Fields<'_>) -> Result<Tick, Refusal> {
 const MODES: [Mode; 4] = [Mode::Open, Mode::PostOnly, Mode::CancelOnly, Mode::Closed];
 
 fn mode(fields: &Fields<'_>, modes: &[Mode], allowed: &'static str) -> Result<Mode, Refusal> {
-    let text = fields.text("mode").unwrap_or_default();
+    let text = fields.words("mode").unwrap_or_default();
     let mode = modes.iter().find(|mode| mode.text() == text);
     mode.copied().ok_or_else(|| wrong("mode", &text, allowed))
 }
@@ -331,13 +332,24 @@ fn flag(fields: &Fields<'_>, name: &'static str, default: bool) -> Result<bool, 
     }
 }
 
-/// The body's fields; every one of them is known to the route.
+/// A field that is a text, if it is there.
+fn text(fields: &Fields<'_>, name: &'static str, allowed: &'static str) -> Result<Option<String>, Refusal> {
+    match (fields.text(name), fields.raw(name)) {
+        (None, Some(raw)) => Err(wrong(name, raw, allowed)),
+        (text, _) => Ok(text),
+    }
+}
+
+/// The body's fields; every one of them is known to the route, and said once.
 fn object<'a>(body: &'a [u8], known: &[&'static str]) -> Result<Fields<'a>, Refusal> {
     let text = std::str::from_utf8(body).map_err(|_| wrong("body", "", "a JSON object"))?;
     let text = if text.trim().is_empty() { "{}" } else { text };
     let fields = Fields::parse(text).ok_or_else(|| wrong("body", text, "a JSON object"))?;
     if let Some(name) = fields.names().find(|name| !known.contains(name)) {
         return Err(wrong("body", name, "only the fields that this route knows"));
+    }
+    if let Some(name) = Fields::said_twice(text) {
+        return Err(wrong("body", &name, "each field once"));
     }
     Ok(fields)
 }
@@ -424,12 +436,19 @@ mod tests {
             ("/markets", r#"{"question":"?","outcomes":["a","a"]}"#, r#"400 outcomes: ["a","a"]"#),
             ("/mode", r#"{"mode":"off"}"#, "400 mode: off"),
             ("/mode", "[", "400 body: ["),
+            ("/mode", r#"{"mode":5}"#, "400 mode: 5"),
+            ("/mode", r#"{"mode":"open","mode":"closed"}"#, "400 body: mode"),
+            ("/mode", r#"{"mode":"open","\u006dode":"open"}"#, "400 body: mode"),
+            ("/markets", r#"{"question":"\ud800"}"#, r#"400 question: "\ud800""#),
+            ("/markets", r#"{"question":7}"#, "400 question: 7"),
+            ("/markets", r#"{"question":"?","event":7}"#, "400 event: 7"),
             ("/clock", r#"{"advance_ms":-1}"#, "400 advance_ms: -1"),
             ("/accounts/0x12/freeze", "", "400 wallet: 0x12"),
         ] {
             assert_eq!(refused(path, body), said, "{path} {body}");
         }
         assert_eq!(refused(&format!("{WALLET}/credit"), r#"{"amount":1,"kind":"safe"}"#), "400 kind: safe");
+        assert_eq!(refused(&format!("{WALLET}/link"), r#"{"owner":[1]}"#), "400 owner: [1]");
         for (body, said) in [
             (r#"{"amount":1,"kind":"deposit"}"#, "400 body: kind"),
             (r#"{"amount":0}"#, "400 amount: 0"),
