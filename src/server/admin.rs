@@ -54,7 +54,21 @@ pub(crate) struct Token {
 /// The operator's token from `OUTCRY_ADMIN_TOKEN`, without white space around it such as a line end; none if nothing is
 /// left.
 pub(crate) fn token_of_environment() -> Option<String> {
-    token_in(&std::env::var("OUTCRY_ADMIN_TOKEN").ok()?)
+    token_in(&std::env::var_os("OUTCRY_ADMIN_TOKEN")?.to_string_lossy())
+}
+
+/// Refuses a token that no request's head can carry. What it is is not said: it is a secret.
+pub(crate) fn check_token(token: &str) -> Result<(), String> {
+    let lines = token.lines().count();
+    if lines > 1 {
+        return Err(format!("got {lines} lines; allowed: one"));
+    }
+    match token.chars().find(|character| !matches!(character, ' '..='~')) {
+        Some(character) => {
+            Err(format!("got the character U+{:04X}; allowed: visible ASCII", u32::from(character)))
+        }
+        None => Ok(()),
+    }
 }
 
 fn token_in(text: &str) -> Option<String> {
@@ -71,7 +85,10 @@ impl Token {
             return Ok(Self { key, code: None });
         }
         let token = match token_of_environment() {
-            Some(token) => token,
+            Some(token) => {
+                check_token(&token).map_err(|fault| format!("OUTCRY_ADMIN_TOKEN: {fault}"))?;
+                token
+            }
             None => super::secret::admin_token(&plan.data_dir)?,
         };
         let code = Some(key.over([token.as_bytes()]));

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::admin;
 use crate::journal;
 use crate::json::name;
 
@@ -42,7 +43,9 @@ fn token_in(path: &Path) -> Result<String, String> {
     let said = |fault| format!("operator's token: {fault}");
     let about = fs::metadata(path).map_err(|fault| said(format!("{}: {fault}", path.display())))?;
     check_private(path, &about).map_err(said)?;
-    held(path, TOKEN_CHARACTERS_MIN).map_err(said)
+    let token = held(path, TOKEN_CHARACTERS_MIN).map_err(said)?;
+    admin::check_token(&token).map_err(|fault| said(format!("{}: {fault}", path.display())))?;
+    Ok(token)
 }
 
 /// The id of this directory's streams: made if there is none, and made `anew` if what was streamed may not have
@@ -262,6 +265,10 @@ mod tests {
         fs::write(admin_token_path(data), "short").expect("written");
         assert!(fault(data, true).is_some_and(|fault| fault.starts_with("operator's token: ")));
         assert_eq!(fault(data, false), None, "the environment has another");
+        fs::write(admin_token_path(data), "0123456789abcdef\n0123456789abcdef\n").expect("written");
+        assert!(
+            fault(data, true).is_some_and(|fault| fault.ends_with("admin-token: got 2 lines; allowed: one"))
+        );
         fs::write(path(data), "short").expect("written");
         assert_eq!(fault(data, false), load(data).err());
         assert!(fault(data, false).is_some_and(|fault| fault.contains("shorter than 32 bytes")));

@@ -53,19 +53,24 @@ impl Answer {
 impl Client {
     /// A client of the exchange that the flags name.
     pub(crate) fn of(args: &AdminArgs) -> Result<Self, String> {
-        let token = match &args.token_file {
-            Some(path) => Some(
-                std::fs::read_to_string(path)
-                    .map_err(|fault| format!("--token-file: {}: {fault}", path.display()))?
-                    .trim()
-                    .to_owned(),
-            ),
-            None => admin::token_of_environment(),
+        let (source, token) = match &args.token_file {
+            Some(path) => {
+                let source = format!("--token-file: {}", path.display());
+                let text = std::fs::read_to_string(path).map_err(|fault| format!("{source}: {fault}"))?;
+                (source, Some(text.trim().to_owned()))
+            }
+            None => ("OUTCRY_ADMIN_TOKEN".to_owned(), admin::token_of_environment()),
         };
+        admin::check_token(token.as_deref().unwrap_or_default())
+            .map_err(|fault| format!("{source}: {fault}"))?;
         let host = args.admin.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
         let wrong = || format!("--admin: got {}; allowed: http://HOST:PORT", args.admin);
         let host = host.filter(|host| !host.contains('/')).ok_or_else(wrong)?;
-        let address = host.to_socket_addrs().ok().and_then(|mut found| found.next()).ok_or_else(wrong)?;
+        let address = match host.to_socket_addrs() {
+            Ok(mut found) => found.next().ok_or_else(|| format!("--admin: {host}: no such host"))?,
+            Err(fault) if fault.kind() == std::io::ErrorKind::InvalidInput => return Err(wrong()),
+            Err(fault) => return Err(format!("--admin: {host}: {fault}")),
+        };
         Ok(Self { address, name: host.to_owned(), token, stream: None })
     }
 
@@ -291,10 +296,33 @@ mod tests {
 
     #[test]
     fn an_address_that_is_none_is_named() {
-        let args = AdminArgs { admin: "ftp://x".into(), token_file: None };
-        assert_eq!(
-            Client::of(&args).expect_err("refused"),
-            "--admin: got ftp://x; allowed: http://HOST:PORT"
-        );
+        let refused = |admin: &str| {
+            Client::of(&AdminArgs { admin: admin.into(), token_file: None }).expect_err("refused")
+        };
+        for admin in ["ftp://x", "http://127.0.0.1", "http://127.0.0.1:x", "http://127.0.0.1:8081/console"] {
+            assert_eq!(refused(admin), format!("--admin: got {admin}; allowed: http://HOST:PORT"));
+        }
+        // A label of 64 bytes is in no name, so nobody is asked.
+        let host = format!("{}:80", "x".repeat(64));
+        let fault = refused(&format!("http://{host}"));
+        assert!(fault.starts_with(&format!("--admin: {host}: ")) && !fault.contains("allowed"), "{fault}");
+    }
+
+    #[test]
+    fn a_token_that_no_head_can_carry_is_refused_when_it_is_read() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("token");
+        for (token, said) in [
+            ("0123456789abcdef", None),
+            (" 0123456789abcdef \n\n", None),
+            ("0123456789abcdef\nfedcba9876543210\n", Some("got 2 lines; allowed: one")),
+            ("0123456789abcd\u{fc}", Some("got the character U+00FC; allowed: visible ASCII")),
+            ("0123456789\tabcd", Some("got the character U+0009; allowed: visible ASCII")),
+        ] {
+            std::fs::write(&file, token).expect("written");
+            let args = AdminArgs { admin: "http://127.0.0.1:1".into(), token_file: Some(file.clone()) };
+            let expected = said.map(|said| format!("--token-file: {}: {said}", file.display()));
+            assert_eq!(Client::of(&args).err(), expected, "{token:?}");
+        }
     }
 }
