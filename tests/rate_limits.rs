@@ -458,7 +458,7 @@ fn a_server_enforces_unless_it_is_told_otherwise() {
     exchange.stop();
     for (setting, fault) in [
         ("limits.boook=1/1s", "limits.boook: no such setting; did you mean limits.book?"),
-        ("limits.book=fast", "limits.book: fast is not none, not a rate such as 200/10s"),
+        ("limits.book=fast", "limits.book: got fast; allowed: none, a rate such as 200/10s"),
         ("limits.mode=on", "limits.mode: on is not one of auto, enforce, warn, off"),
         ("trusted_proxies=proxy.example", "trusted_proxies: proxy.example is not an address"),
     ] {

@@ -269,6 +269,9 @@ impl Options {
                         self.set(&format!("{name}.{key}"), value)?;
                     }
                 }
+                value if tables().any(|table| table == name) => {
+                    return Err(format!("{name}: got {value}; allowed: a table, [{name}]"));
+                }
                 value => self.set(name, value)?,
             }
         }
@@ -357,6 +360,9 @@ impl Options {
         match ((key.slot)(self), value) {
             (Slot::Text(slot), toml::Value::String(text)) => slot.clone_from(text),
             (Slot::Text(slot), toml::Value::Integer(number)) => *slot = number.to_string(),
+            (Slot::Text(_), toml::Value::Float(_) | toml::Value::Boolean(_)) => {
+                return Err(format!("{name}: {value} is not a text; put it in quotes: \"{value}\""));
+            }
             (Slot::Text(_), _) => return wrong("a text"),
             (Slot::Number(slot), toml::Value::Integer(number)) => match u64::try_from(*number) {
                 Ok(number) => *slot = number,
@@ -434,25 +440,27 @@ fn variable(key: &str) -> String {
 /// What is wrong with a TOML file, after its line and column, counted from 1 in characters.
 #[must_use]
 pub fn placed(text: &str, fault: &toml::de::Error) -> String {
+    // The library says it in words of Rust's.
+    let too_large = fault.message().starts_with("invalid type: integer");
+    let what =
+        if too_large { "a number is too large; allowed: up to 9223372036854775807" } else { fault.message() };
     let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {
-        return fault.message().to_owned();
+        return what.to_owned();
     };
     let last = before.rsplit('\n').next().unwrap_or_default();
-    format!(
-        "line {}, column {}: {}",
-        before.matches('\n').count() + 1,
-        last.chars().count() + 1,
-        fault.message()
-    )
+    format!("line {}, column {}: {}", before.matches('\n').count() + 1, last.chars().count() + 1, what)
 }
 
 /// Refuses a table without settings, which would go unnoticed if it were empty.
 fn known_table(name: &str) -> Result<(), String> {
-    let tables = || KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table.to_owned());
     if tables().any(|table| table == name) {
         return Ok(());
     }
-    Err(format!("[{name}]: no such table; did you mean [{}]?", nearest(name, tables())))
+    Err(format!("[{name}]: no such table; did you mean [{}]?", nearest(name, tables().map(str::to_owned))))
+}
+
+fn tables() -> impl Iterator<Item = &'static str> {
+    KEYS.iter().filter_map(|key| key.name.split_once('.')).map(|(table, _)| table)
 }
 
 fn find(name: &str) -> Result<&'static Key, String> {
@@ -495,13 +503,6 @@ mod tests {
     }
 
     #[test]
-    fn what_init_writes_reads_back_as_the_defaults() {
-        let mut options = Options { chain_id: 1, host_prefixes: true, ..Options::default() };
-        options.overlay_file(&Options::default().commented()).expect("our own file is good");
-        assert_eq!(options, Options::default());
-    }
-
-    #[test]
     fn only_a_variable_of_ours_has_to_be_utf_8() {
         use std::os::unix::ffi::OsStringExt;
         let among = |name: &[u8], text: &[u8]| {
@@ -518,6 +519,13 @@ mod tests {
         ] {
             assert_eq!(among(name, text).map(|found| found.len()), found.map_err(str::to_owned));
         }
+    }
+
+    #[test]
+    fn what_init_writes_reads_back_as_the_defaults() {
+        let mut options = Options { chain_id: 1, host_prefixes: true, ..Options::default() };
+        options.overlay_file(&Options::default().commented()).expect("our own file is good");
+        assert_eq!(options, Options::default());
     }
 
     #[test]
@@ -609,6 +617,18 @@ mod tests {
             options.overlay_file("chain_id = -1"),
             Err("chain_id: -1 is not a whole number from 0".into())
         );
+        for (text, said) in [
+            ("listen = \"x\"", "listen: got \"x\"; allowed: a table, [listen]"),
+            ("[orders]\nmin_size = 5.5", "orders.min_size: 5.5 is not a text; put it in quotes: \"5.5\""),
+            ("funding = true", "funding: true is not a text; put it in quotes: \"true\""),
+            ("funding = []", "funding: [] is not a text"),
+            (
+                "chain_id = 99999999999999999999",
+                "line 1, column 12: a number is too large; allowed: up to 9223372036854775807",
+            ),
+        ] {
+            assert_eq!(options.overlay_file(text), Err(said.to_owned()));
+        }
         assert_eq!(
             options.overlay_flag("host_prefixes", "maybe"),
             Err("host_prefixes: maybe is not true or false".into())

@@ -358,8 +358,8 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
         }
         let rule = limits::Rule::parse(text).ok_or_else(|| {
             format!(
-                "limits.{}: {text} is not none, not a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
-                 and not two of them, the longer time second",
+                "limits.{}: got {text}; allowed: none, a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
+                 or two of them, the longer time second",
                 scope.name(),
                 limits::COUNT_MAX,
                 limits::WINDOW_S_MAX

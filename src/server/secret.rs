@@ -139,7 +139,10 @@ fn make(
 pub(crate) fn make_directory(data_dir: &Path) -> Result<(), String> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true).mode(MODE_DIRECTORY);
-    builder.create(data_dir).map_err(|fault| format!("data_dir: {}: {fault}", data_dir.display()))
+    builder.create(data_dir).map_err(|fault| match fault.kind() {
+        ErrorKind::AlreadyExists => format!("data_dir: {} is a file; allowed: a folder", data_dir.display()),
+        _ => format!("data_dir: {}: {fault}", data_dir.display()),
+    })
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -207,6 +210,9 @@ mod tests {
     fn a_secret_is_made_once_and_only_the_owner_may_read_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
+        std::fs::write(&data, "").expect("a file");
+        assert_eq!(load(&data), Err(format!("data_dir: {} is a file; allowed: a folder", data.display())));
+        std::fs::remove_file(&data).expect("gone");
         let first = load(&data).expect("made");
         assert_ne!(first, [0; SECRET_BYTES]);
         assert_eq!(load(&data).expect("read"), first);
