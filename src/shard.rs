@@ -96,6 +96,8 @@ pub struct ShardSettings {
     pub min_notional: Collateral,
     /// The most resting orders.
     pub resting_max: u32,
+    /// The most of them that are one principal's, so that nobody alone can fill the table. What rests already stays.
+    pub open_per_owner_max: u32,
     /// The most orders and acts whose first result is remembered.
     pub digests_max: u32,
     /// The most (wallet, market) pairs with shares or open orders.
@@ -260,8 +262,6 @@ pub struct Shard {
     plan: Plan,
     /// The order that tests run stage by stage, and its frame once that is claimed.
     begun: Option<(Work, Option<Framed>)>,
-    /// The most open orders of one principal.
-    open_per_owner_max: u32,
     slots: Vec<Slot>,
     moved: PositionAct,
     scratch: replace::Scratch,
@@ -288,7 +288,6 @@ impl Shard {
             walks: 0,
             plan: Plan::with_capacity(),
             begun: None,
-            open_per_owner_max: resting_max,
             slots: Vec::with_capacity(resting_max as usize),
             moved: acts::blank(),
             scratch: replace::Scratch::new(),
@@ -310,12 +309,6 @@ impl Shard {
     #[must_use]
     pub const fn settings(&self) -> &ShardSettings {
         &self.settings
-    }
-
-    /// Bounds the open orders of one principal here, so that nobody alone can fill the table; without this it may. What
-    /// rests already stays.
-    pub const fn limit_open_per_owner(&mut self, max: u32) {
-        self.open_per_owner_max = max;
     }
 
     /// How many orders of `principal` rest.

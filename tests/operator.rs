@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "operator/money.rs"]
+mod money;
 
 use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
@@ -14,7 +16,6 @@ use tempfile::TempDir;
 
 const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const DEPOSIT: &str = "0x365f0ca36ae1f641e02fe3b7743673da42a13a70";
-const SECOND: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 
 fn folder() -> TempDir {
     TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -49,55 +50,6 @@ fn balance(exchange: &Exchange, wallet: &str) -> String {
 
 fn journal(command: &str, data_dir: &Path) -> String {
     outcry_succeeds(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
-}
-
-#[test]
-fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
-    let folder = folder();
-    // A tenth, so that 100 shares at .60 cost 100 x 0.1 x 0.6 x 0.4 = 2.4.
-    let plan = plan_in(folder.path()).set("fees.rate=100000").set("cpu.shards=2");
-    let mut exchange = plan.start();
-    let mut connection = exchange.connect();
-    for question in ["Does it rain?", "Does it snow?"] {
-        let made = operator(&exchange, &["market", "create", question]);
-        for (key, index, price) in [(KEYS[1], 0, 40), (KEYS[2], 1, 60)] {
-            let mut trader = Trader::new(key, &mut connection);
-            let wish = Wish {
-                token: token(made["tokens"][index].as_str().unwrap()),
-                side: Side::Buy,
-                price: price * 100,
-                shares: 100_000_000,
-                kind: "GTC",
-                neg_risk: false,
-            };
-            let order = trader.sign(&wish);
-            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
-            assert_eq!(answer.status, 200, "{}", answer.json());
-        }
-    }
-    let shown = operator(&exchange, &["account", "show", "fees"]);
-    assert_eq!((shown["kind"].as_str(), shown["balance"].as_str()), (Some("fee"), Some("4.8")));
-    let wallet = shown["wallet"].as_str().unwrap();
-    let debit = |amount: &'static str, reference: &'static str| {
-        ["account", "debit", wallet, amount, "--ref", reference]
-    };
-    assert!(refused(&exchange, &debit("4.800001", "all and more")).contains("has less than"));
-    assert!(refused(&exchange, &["account", "credit", wallet, "1"]).contains("fee wallet"));
-    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], false);
-    assert_eq!(balance(&exchange, "fees"), "1.8");
-    assert!(refused(&exchange, &debit("2", "march")).contains("march"), "another amount under a reference");
-    assert!(refused(&exchange, &debit("1.800001", "april")).contains("has less than"));
-    exchange.stop();
-    assert!(journal("verify", &plan.data_dir()).contains(" + fees 1.800000 + "));
-
-    exchange = plan.start();
-    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], true);
-    assert_eq!(balance(&exchange, wallet), "1.8");
-    assert_eq!(operator(&exchange, &debit("1.8", "april"))["repeated"], false);
-    assert_eq!(balance(&exchange, "fees"), "0");
-    exchange.stop();
-    let verified = journal("verify", &plan.data_dir());
-    assert!(verified.contains(" + fees 0.000000 + ") && verified.ends_with("good\n"), "{verified}");
 }
 
 #[test]
@@ -217,74 +169,6 @@ fn a_snapshot_shortens_the_next_start_and_changes_no_answer() {
     assert_eq!(snapshots().len(), 2);
     exchange.stop();
     assert!(journal("verify", &data_dir).ends_with("good\n"));
-}
-
-#[test]
-fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
-    let folder = folder();
-    let plan = plan_in(folder.path());
-    let exchange = plan.start();
-    let credit = |amount: &'static str| ["account", "credit", FIRST, amount, "--ref", "salary"];
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], false);
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
-    assert!(refused(&exchange, &credit("501")).contains("ref: salary stands for another"));
-    operator(&exchange, &["account", "debit", FIRST, "0.000001"]);
-    assert_eq!(balance(&exchange, FIRST), "100499.999999");
-    assert_eq!(balance(&exchange, DEPOSIT), "100000");
-    let frozen = operator(&exchange, &["account", "freeze", DEPOSIT]);
-    assert_eq!(frozen["frozen"], true);
-    assert_eq!(operator(&exchange, &["account", "show", FIRST])["frozen"], true);
-    operator(&exchange, &["account", "freeze", "--undo", DEPOSIT]);
-    exchange.stop();
-    let before = journal("replay", &plan.data_dir());
-
-    let exchange = plan.start();
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
-    assert_eq!(balance(&exchange, FIRST), "100499.999999");
-    exchange.stop();
-    let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
-    let after = journal("replay", &plan.data_dir());
-    for name in ["state hash", "live orders", "orders", "credited", "markets", "events"] {
-        assert_eq!(line(&before, name), line(&after, name));
-    }
-}
-
-#[test]
-fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
-    let folder = folder();
-    let exchange = plan_in(folder.path()).set("cpu.shards=2").start();
-    let mut connection = exchange.connect();
-    let mut trader = Trader::new(KEYS[1], &mut connection);
-    let mut place = |question: &str| {
-        let made = operator(&exchange, &["market", "create", question]);
-        let token = token(made["tokens"][0].as_str().unwrap());
-        let wish =
-            Wish { token, side: Side::Buy, price: 4_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-        let order = trader.sign(&wish);
-        let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
-        (answer.json(), order.id_text, trader.ask(&mut connection, "GET", "/data/orders", "").unwrap().json())
-    };
-    let (_, first, _) = place("Does it rain?");
-    let (_, second, open) = place("Does it snow?");
-    assert_eq!(open["data"].as_array().map(Vec::len), Some(2), "{open}");
-
-    let frozen = operator(&exchange, &["account", "freeze", SECOND]);
-    assert_eq!((&frozen["frozen"], &frozen["ordersRemoved"]), (&Value::Bool(true), &Value::from(2)));
-    let (refused, _, open) = place("Does it hail?");
-    assert_eq!(
-        (&refused["code"], &open["data"]),
-        (&Value::from("address_banned"), &Value::from(Vec::<u8>::new()))
-    );
-    assert_eq!(operator(&exchange, &["account", "freeze", SECOND])["ordersRemoved"], 0);
-
-    operator(&exchange, &["account", "freeze", "--undo", SECOND]);
-    let (placed, _, open) = place("Does it thaw?");
-    assert_eq!((&placed["status"], open["data"].as_array().map(Vec::len)), (&Value::from("live"), Some(1)));
-    for id in [first, second] {
-        let order = trader.ask(&mut connection, "GET", &format!("/data/order/{id}"), "").unwrap().json();
-        assert_eq!(order["status"], "CANCELED", "{order}");
-        assert_eq!(order["reason"], "operator", "{order}");
-    }
 }
 
 /// A file of one market row.

@@ -69,6 +69,7 @@ impl Core {
             funding: Funding::Market,
             min_notional: Collateral(1),
             resting_max,
+            open_per_owner_max: resting_max,
             digests_max: u32::try_from(digests).expect("numbers are 32 bits"),
             accounts_max: makers + TAKERS,
             markets_max: 1,

@@ -150,6 +150,7 @@ impl Desk {
             funding: Funding::Market,
             min_notional: Collateral(1_000_000),
             resting_max: orders + 16,
+            open_per_owner_max: orders + 16,
             digests_max: 2 * orders + 16,
             accounts_max: 16,
             markets_max: 8,

@@ -231,11 +231,7 @@ fn restore_shards(
     let restored: Result<Vec<_>, _> = std::thread::scope(|scope| {
         let restore = |settings| {
             let (cells, registry, log) = (Arc::clone(cells), Arc::clone(registry), Arc::clone(log));
-            scope.spawn(move || {
-                let mut shard = Shard::restore(settings, cells, registry, log, ledger)?;
-                shard.limit_open_per_owner(plan.limits.open_per_owner_max);
-                Ok(shard)
-            })
+            scope.spawn(move || Shard::restore(settings, cells, registry, log, ledger))
         };
         let threads: Vec<_> = settings.into_iter().map(restore).collect();
         let join = |thread: ScopedJoinHandle<'_, Result<Shard, Unrestored>>| {
@@ -426,6 +422,7 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
         },
         min_notional: plan.min_notional,
         resting_max: limits.resting_orders_max,
+        open_per_owner_max: limits.open_per_owner_max,
         digests_max: limits.digests_max,
         accounts_max: limits.wallets_max,
         markets_max: limits.markets_max,

@@ -145,12 +145,12 @@ impl Trade {
             }
             Err(reject) => return Err(plain(reject)),
         };
-        // Turns may have passed since the request was taken, and in them its owner may have been frozen or its key
-        // revoked.
         if self.registry.wallet(caller.principal).frozen() {
             return Err(words::frozen(&caller.address));
         }
-        if !self.callers.lives(caller) {
+        // The first order is judged in the turn in which the request was taken; before the others the key may have been
+        // revoked.
+        if 0 < item && !self.callers.lives(caller) {
             return Err(plain(Reject::Unauthorized));
         }
         let (wallet, links) = match wallet {

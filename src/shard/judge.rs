@@ -18,7 +18,7 @@ use crate::registry::MarketRow;
 
 /// How far ahead of the server's clock an order's own stamp may be: as far as the clock of a client may be by the
 /// default of `auth.window_s`. What is ahead stays longest in the memory of digests, and if it filled that, whatever has
-/// an honest stamp would be too old: at the default sizes that now takes 66,000 orders a second.
+/// an honest stamp would be too old: at the default sizes that takes 66,000 orders a second.
 pub(super) const AHEAD_MS_MAX: u64 = 60_000;
 
 /// What is to be done, after a walk, with an order that is not refused.
@@ -333,7 +333,7 @@ impl Shard {
         leaving: u32,
         coming: u32,
     ) -> Result<(), Refusal> {
-        let (open, most) = (self.open_orders(principal) - leaving + coming, self.open_per_owner_max);
+        let (open, most) = (self.open_orders(principal) - leaving + coming, self.settings.open_per_owner_max);
         if open <= most {
             return Ok(());
         }

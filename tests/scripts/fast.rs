@@ -38,7 +38,6 @@ pub struct Fast {
     writer: RegistryWriter,
     follower: Follower,
     settings: ShardSettings,
-    open_per_owner_max: u32,
     ids: BTreeMap<Position, OrderId>,
     references: u64,
 }
@@ -51,6 +50,7 @@ impl Fast {
             funding: if setup.reserved { Funding::Reserved } else { Funding::Market },
             min_notional: Collateral(setup.notional),
             resting_max: setup.orders,
+            open_per_owner_max: setup.open,
             digests_max: setup.digests,
             accounts_max: setup.accounts,
             markets_max: MARKETS_MAX,
@@ -73,7 +73,6 @@ impl Fast {
             writer,
             follower,
             settings,
-            open_per_owner_max: setup.open,
             ids: BTreeMap::new(),
             references: 0,
         };
@@ -96,9 +95,7 @@ impl Fast {
 
     fn empty(&self, settings: ShardSettings) -> Shard {
         let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
-        let mut shard = Shard::new(settings, cells, registry, Arc::clone(&self.log));
-        shard.limit_open_per_owner(self.open_per_owner_max);
-        shard
+        Shard::new(settings, cells, registry, Arc::clone(&self.log))
     }
 
     /// Rebuilds the cells and every shard from the ledger.
@@ -112,10 +109,7 @@ impl Fast {
         let restored = self.all_settings(shards).map(|settings| {
             let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
             let log = Arc::clone(&self.log);
-            let shard = Shard::restore(settings, cells, registry, log, &self.ledger);
-            let mut shard = shard.expect("nothing is archived");
-            shard.limit_open_per_owner(self.open_per_owner_max);
-            shard
+            Shard::restore(settings, cells, registry, log, &self.ledger).expect("nothing is archived")
         });
         self.shards = restored.collect();
     }

@@ -15,7 +15,9 @@ use crate::json::decimal;
 pub(in crate::reader) fn crc(levels: &Levels, outcome: Outcome) -> u32 {
     let sides = [Side::Buy, Side::Sell].into_iter();
     let levels = sides.flat_map(|side| levels.side(outcome, side).map(move |level| (side, level)));
-    levels.fold(0, |sum, (side, level)| sum.wrapping_add(of_level(side, level.price, level.shares)))
+    let mut text = Vec::with_capacity(TEXT_BYTES);
+    levels
+        .fold(0, |sum, (side, level)| sum.wrapping_add(of_level(&mut text, side, level.price, level.shares)))
 }
 
 /// The checksums of both books of a market.
@@ -41,29 +43,31 @@ pub(super) fn go_back(crcs: &mut [u32; 2], levels: &[LevelChange]) {
 
 /// What each level adds to the checksum of each book, before and after its change.
 fn each(levels: &[LevelChange], mut take: impl FnMut(Outcome, u32, u32)) {
+    let mut text = Vec::with_capacity(TEXT_BYTES);
     for level in levels {
         for outcome in OUTCOMES {
             let side = if outcome == Outcome::Zero { level.side } else { level.side.opposite() };
-            let of = |shares| of_level(side, seen_from(outcome, level.price), shares);
+            let mut of = |shares| of_level(&mut text, side, seen_from(outcome, level.price), shares);
             take(outcome, of(level.before), of(level.now));
         }
     }
 }
 
-/// What a level adds; nothing if it is not there.
-fn of_level(side: Side, price: Price, shares: Shares) -> u32 {
-    /// `SELL`, six digits of a price, twenty of a size with their point, and two blanks.
-    const TEXT_BYTES: usize = 40;
+/// `SELL`, six digits of a price, twenty of a size with their point, and two blanks.
+const TEXT_BYTES: usize = 40;
+
+/// What a level adds, whose text is written to `text`; nothing if it is not there.
+fn of_level(text: &mut Vec<u8>, side: Side, price: Price, shares: Shares) -> u32 {
     if shares.is_zero() {
         return 0;
     }
-    let mut text = Vec::with_capacity(TEXT_BYTES);
+    text.clear();
     text.extend_from_slice(side.text().as_bytes());
     text.push(b' ');
-    decimal::push_price(&mut text, price);
+    decimal::push_price(text, price);
     text.push(b' ');
-    decimal::push_millionths(&mut text, shares.0);
-    crc32fast::hash(&text)
+    decimal::push_millionths(text, shares.0);
+    crc32fast::hash(text)
 }
 
 #[cfg(test)]
