@@ -203,9 +203,11 @@ pub fn outcry(words: &[&str]) -> Output {
     binary().args(words).stdin(Stdio::null()).output().unwrap()
 }
 
-/// The binary under test, without what the environment would configure.
+/// The binary under test, without what the environment would configure, and with SIGHUP as a terminal's programs have
+/// it, though the tests may run under `nohup`.
 pub fn binary() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_outcry"));
+    let mut command = Command::new("env");
+    command.args(["--default-signal=HUP", env!("CARGO_BIN_EXE_outcry")]);
     for (name, _) in std::env::vars_os().filter(|(name, _)| name.as_encoded_bytes().starts_with(b"OUTCRY_")) {
         command.env_remove(name);
     }
