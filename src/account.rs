@@ -117,14 +117,9 @@ impl Accounts {
         self.index.find(self.hash(wallet, market), same).map(Slot::from_number)
     }
 
-    /// Prefetches what this shard knows of a wallet.
-    pub fn prefetch_wallet(&self, wallet: WalletNo) {
-        ahead::prefetch(&self.wallets[wallet.index()]);
-    }
-
     /// Prefetches what this shard knows of a wallet, and the index bucket of (wallet, market).
     pub fn prefetch_bucket(&self, wallet: WalletNo, market: MarketNo) {
-        self.prefetch_wallet(wallet);
+        ahead::prefetch(&self.wallets[wallet.index()]);
         self.index.prefetch(self.hash(wallet, market));
     }
 

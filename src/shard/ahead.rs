@@ -8,7 +8,7 @@
 //! |---|---|---|
 //! | four | its digest's index buckets, remembered and resting; its wallet and principal; its account's bucket | the digest's index bucket |
 //! | two | its account | the order, with its links and placement |
-//! | none | the maker that it would meet first | its account and principal, and the links of its neighbours |
+//! | none | the maker that it would meet first | its account, and the links of its neighbours |
 //!
 //! The memory of digests prefetches on its own, orders ahead, where a result will go and what is forgotten for it.
 
@@ -75,7 +75,6 @@ impl Shard {
                 if let Coming::Order { market, owner: Some((wallet, principal)), .. } = coming {
                     self.cells.prefetch(wallet);
                     self.accounts.prefetch_bucket(wallet, market);
-                    self.accounts.prefetch_wallet(principal);
                     self.registry.prefetch_wallet(principal);
                 }
             }
@@ -104,7 +103,6 @@ impl Shard {
                     self.books.prefetch_neighbours(slot);
                     self.placements.prefetch_neighbours(slot);
                     self.accounts.prefetch_row(self.placements[slot].account);
-                    self.accounts.prefetch_wallet(self.books.orders()[slot].principal);
                 }
             }
         }
