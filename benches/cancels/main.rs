@@ -199,6 +199,7 @@ fn start(directory: &Path) -> (Outcry, [Account; 2]) {
         "auth.window_s=600",
         // All orders of all rounds rest.
         "sizes.resting_orders=3000000",
+        "orders.open_per_owner_max=3000000",
         "sizes.digests=6000000",
     ];
     let outcry = Outcry::start(directory, &settings.map(str::to_owned));
