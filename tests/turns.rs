@@ -1,6 +1,6 @@
 //! What one turn of a trading loop does first, and how much of it: cancels before everything else, never more
-//! than two signature checks, and each answer before the next check. And what is between the turns of two
-//! loops.
+//! than two signature checks, each answer before the next check, and streams last. And what is between the turns
+//! of two loops.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -10,7 +10,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use common::trader::{KEYS, Signed, Trader, Wish};
+use common::trader::{KEYS, Signed, Trader, Wish, token_text};
 use common::wire::Connection;
 use outcry::domain::{Collateral, Side, TokenId};
 use outcry::server::options::Options;
@@ -24,7 +24,11 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
     let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let options = Options {
+    (Rig::start(&options(&data, shards, ingress)).unwrap(), data)
+}
+
+fn options(data: &tempfile::TempDir, shards: u64, ingress: u64) -> Options {
+    Options {
         listen_http: "127.0.0.1:0".into(),
         listen_admin: "127.0.0.1:0".into(),
         data_dir: data.path().display().to_string(),
@@ -35,8 +39,7 @@ fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
         cpu_shards: shards,
         cpu_ingress: vec![ingress.to_string()],
         ..Options::of_dev()
-    };
-    (Rig::start(&options).unwrap(), data)
+    }
 }
 
 /// A trader with collateral, whose credentials the rig has made.
@@ -321,6 +324,58 @@ fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at()
     epoll::wait(&order_of_answers, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
     let answered: Vec<u64> = events.iter().map(|event| event.data.u64()).collect();
     assert_eq!(answered, [0, 1], "the cancel's answer is the first of one turn");
+}
+
+/// Followers of one token.
+const FOLLOWERS: usize = 8;
+
+#[test]
+fn the_answer_of_an_order_leaves_before_anybody_who_follows_the_book_is_told() {
+    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
+    let port = rig.http().port();
+    let mut trader = trader(&mut rig);
+    let token = rig.market().unwrap().tokens[0];
+    let mut clients: Vec<TcpStream> = (0..=FOLLOWERS).map(|_| connect(port)).collect();
+    let arrivals = epoll::create(epoll::CreateFlags::CLOEXEC).unwrap();
+    let follow = format!("{{\"type\":\"market\",\"assets_ids\":[\"{}\"]}}", token_text(&token));
+    for client in &mut clients[1..] {
+        let upgrade = "GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+                       Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+        assert!(ask(&mut rig, client, upgrade.as_bytes()).starts_with("HTTP/1.1 101"));
+        let told = ask(&mut rig, client, &text_frame(&follow));
+        assert!(told.contains("\"book\""), "{told}");
+    }
+    for (number, client) in clients.iter().enumerate() {
+        // Edge-triggered, so that each arrival is reported once, in their order.
+        let data = epoll::EventData::new_u64(number as u64);
+        epoll::add(&arrivals, client, data, epoll::EventFlags::IN | epoll::EventFlags::ET).unwrap();
+    }
+    let order = trader.sign(&bid(token, 1_000));
+    clients[0].write_all(&trader.request("POST", "/order", &order.body)).unwrap();
+    let (mut told, deadline) = (Vec::new(), Instant::now() + PATIENCE);
+    while told.len() <= FOLLOWERS {
+        assert!(rig.turn() && Instant::now() < deadline, "told: {told:?}");
+        let mut events = Vec::with_capacity(clients.len());
+        let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(&arrivals, rustix::buffer::spare_capacity(&mut events), Some(&now)).unwrap();
+        told.extend(events.iter().map(|event| event.data.u64()));
+    }
+    assert_eq!(told.first(), Some(&0), "the one who placed it is the first: {told:?}");
+    let answer = arrived(&mut clients[0]);
+    assert!(answer.contains("\"live\""), "{answer}");
+    for client in &mut clients[1..] {
+        let told = arrived(client);
+        assert!(told.contains("\"price_change\""), "{told}");
+    }
+}
+
+/// A frame with a short text, and a mask of zeros, which leaves the text as it is (RFC 6455, section 5.2).
+fn text_frame(text: &str) -> Vec<u8> {
+    const LAST_TEXT: u8 = 0x81;
+    const MASKED: u8 = 0x80;
+    let length = u8::try_from(text.len()).ok().filter(|length| *length < 126).unwrap();
+    [&[LAST_TEXT, MASKED | length, 0, 0, 0, 0], text.as_bytes()].concat()
 }
 
 /// Milliseconds of a stage, as `Server-Timing` of an answer says.

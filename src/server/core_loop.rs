@@ -7,10 +7,11 @@
 //!    that are due leave before the next begins;
 //! 3. what other loops sent;
 //! 4. the roles' own work: expiries and removals of the shard, frames, reads and streams of the reader;
-//! 5. decided requests get their answers, answers whose position is acknowledged are released, deadlines are checked,
-//!    and each connection sends once what it has;
+//! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection sends
+//!    once what it has;
 //! 6. bells, once for each loop that got something;
-//! 7. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
+//! 7. deadlines are checked, and streams send: last, as one change may go to ten thousand of them;
+//! 8. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is
 //! answered 425 and reads 503.
@@ -272,14 +273,18 @@ impl Turns for CoreLoop {
         busy |= self.take_messages();
         // 4. The roles' own work.
         busy |= self.work();
-        // 5. Answers and deadlines.
+        // 5. Answers.
         self.finish();
         busy |= self.release();
-        busy |= self.check_times();
         self.send_all(phase);
         // 6. Bells.
         self.mesh.ring_bells();
-        // 7. The end, or rest.
+        // 7. Deadlines and streams, of which other loops may have to know.
+        busy |= self.check_times();
+        self.deliver_streams();
+        self.send_all(phase);
+        self.mesh.ring_bells();
+        // 8. The end, or rest.
         if phase == Phase::Draining {
             self.drain();
         }

@@ -35,9 +35,18 @@ pub struct RigMarket {
 }
 
 impl Rig {
-    /// Starts a server with these options, without a token as in `dev`.
+    /// Starts a server with these options, without a token as in `dev`; the reader has a loop of its own.
     pub fn start(options: &Options) -> Result<Self, String> {
-        let mut plan = unpinned(options)?;
+        Self::start_as_on(options, &[0, 1])
+    }
+
+    /// Starts one of which a single loop is everything, as on a machine with one CPU.
+    pub fn start_on_one_loop(options: &Options) -> Result<Self, String> {
+        Self::start_as_on(options, &[0])
+    }
+
+    fn start_as_on(options: &Options, cpus: &[usize]) -> Result<Self, String> {
+        let mut plan = unpinned(options, cpus)?;
         let trading = plan.topology.trading_loops();
         // A turn with nothing to do must come back.
         for core in &mut plan.topology.loops[..trading] {
@@ -147,7 +156,7 @@ pub struct Early {
 impl Early {
     /// Opens the doors of a server with these options, without a token as in `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
-        let (running, _) = begin(0, unpinned(options)?, Clock::real())?;
+        let (running, _) = begin(0, unpinned(options, &[0, 1])?, Clock::real())?;
         Ok(Self { running })
     }
 
@@ -169,8 +178,8 @@ impl Early {
     }
 }
 
-fn unpinned(options: &Options) -> Result<Plan, String> {
-    let mut plan = plan_on(options, Start { dev: true, ..Start::default() }, &[0, 1])?;
+fn unpinned(options: &Options, cpus: &[usize]) -> Result<Plan, String> {
+    let mut plan = plan_on(options, Start { dev: true, ..Start::default() }, cpus)?;
     // As in `serve`, whose trading loops are what is measured here.
     plan.explains = false;
     for core in &mut plan.topology.loops {

@@ -23,7 +23,7 @@ const READ_NAP: Duration = Duration::from_millis(20);
 /// The longest sleep while an import waits for room in the journal, which rings only for acknowledgements.
 const ROOM_NAP: Duration = Duration::from_millis(1);
 
-/// Step 5: deadlines. Step 7: draining and rest.
+/// Step 7: deadlines. Step 8: draining and rest.
 impl CoreLoop {
     /// Checks the deadlines of some connections; true if others are left for the next turn.
     pub(super) fn check_times(&mut self) -> bool {

@@ -80,7 +80,7 @@ enum Next {
     Close(u16, &'static str),
 }
 
-/// Streams: what clients say, in step 2, and what they are told, in steps 4 and 5.
+/// Streams: what clients say, in step 2, and what they are told, in step 7.
 impl CoreLoop {
     /// Makes a connection a stream.
     pub(super) fn begin_stream(

@@ -201,7 +201,6 @@ impl CoreLoop {
                     self.mesh.reply(origin, Letter::Read(job));
                 }
             }
-            self.deliver_streams();
             busy |= snapshotter::answer(self);
             busy |= intake::look_for_room(self);
         }
