@@ -6,11 +6,11 @@
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
 //!    that are due leave before the next begins;
 //! 3. what other loops sent;
-//! 4. the roles' own work: expiries and removals of the shard, frames, reads and streams of the reader;
+//! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader, what streams are told;
 //! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection sends
 //!    once what it has;
 //! 6. bells, once for each loop that got something;
-//! 7. deadlines are checked, and streams send: last, as one change may go to ten thousand of them;
+//! 7. deadlines are checked, and streams send, last: one change may go to many. Bells again, for loops that must know;
 //! 8. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is

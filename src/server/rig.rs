@@ -17,6 +17,11 @@ use crate::domain::{
 };
 use crate::registrar::{MoneyOrder, NewMarket, Registrar};
 
+/// CPUs for the trading loops and for a loop of the reader's own, of which none is pinned.
+const TWO_CPUS: &[usize] = &[0, 1];
+/// The CPU of a server of one loop.
+const ONE_CPU: &[usize] = &[0];
+
 /// A server whose shards are ours to turn.
 pub struct Rig {
     #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
@@ -37,12 +42,12 @@ pub struct RigMarket {
 impl Rig {
     /// Starts a server with these options, without a token as in `dev`; the reader has a loop of its own.
     pub fn start(options: &Options) -> Result<Self, String> {
-        Self::start_as_on(options, &[0, 1])
+        Self::start_as_on(options, TWO_CPUS)
     }
 
     /// Starts one of which a single loop is everything, as on a machine with one CPU.
     pub fn start_on_one_loop(options: &Options) -> Result<Self, String> {
-        Self::start_as_on(options, &[0])
+        Self::start_as_on(options, ONE_CPU)
     }
 
     fn start_as_on(options: &Options, cpus: &[usize]) -> Result<Self, String> {
@@ -156,7 +161,7 @@ pub struct Early {
 impl Early {
     /// Opens the doors of a server with these options, without a token as in `dev`.
     pub fn start(options: &Options) -> Result<Self, String> {
-        let (running, _) = begin(0, unpinned(options, &[0, 1])?, Clock::real())?;
+        let (running, _) = begin(0, unpinned(options, TWO_CPUS)?, Clock::real())?;
         Ok(Self { running })
     }
 
