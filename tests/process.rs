@@ -12,6 +12,7 @@ use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
 
 fn folder() -> tempfile::TempDir {
     tempfile::TempDir::with_prefix_in("process-", env!("CARGO_TARGET_TMPDIR")).unwrap()
@@ -123,6 +124,28 @@ fn a_standard_error_that_is_closed_or_full_or_read_by_nobody_holds_nothing_up() 
         while writer.write(b".").is_ok() {}
         rustix::io::ioctl_fionbio(&writer, false).unwrap();
     });
+}
+
+#[test]
+fn without_descriptors_nobody_is_let_in_and_who_waits_is_once_there_are_some_again() {
+    const WARNING: &str = "no client can be let in";
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut inside = exchange.connect();
+    assert!(inside.read("/time").is_u64());
+    // Those of the standard streams, which are taken.
+    let before = exchange.limit_descriptors(Some(3));
+    let mut waiting = exchange.connect();
+    let deadline = Instant::now() + Duration::from_mins(1);
+    // Both listeners, so that the loop sleeps.
+    while !exchange.output().contains(WARNING) || exchange.unwatched() != 2 {
+        assert!(inside.read("/time").is_u64() && Instant::now() < deadline, "{}", exchange.output());
+    }
+    exchange.limit_descriptors(before);
+    assert!(waiting.read("/time").is_u64());
+    assert_eq!(exchange.unwatched(), 0);
+    assert_eq!(exchange.output().matches(WARNING).count(), 1, "it is said once a minute");
+    exchange.stop();
 }
 
 #[test]

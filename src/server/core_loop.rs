@@ -69,6 +69,17 @@ pub(crate) struct Doors {
     pub(crate) http: TcpListener,
     /// For the operator.
     pub(crate) admin: TcpListener,
+    /// Whether both are shut until the next round of deadlines, because there was no descriptor for a client.
+    shut: bool,
+    /// Until when nothing more is said about that.
+    silent_until_ms: u64,
+}
+
+impl Doors {
+    /// Both doors, open.
+    pub(crate) const fn new(http: TcpListener, admin: TcpListener) -> Self {
+        Self { http, admin, shut: false, silent_until_ms: 0 }
+    }
 }
 
 /// The registrar is with shard 0, whose loop is the first.

@@ -66,16 +66,19 @@ pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, Str
     Ok(listener)
 }
 
-/// Accepts one client, ready to be watched; `None` if nobody waits.
+/// Accepts one client, ready to be watched; `None` if nobody waits. An error is of the system, which has no descriptor
+/// or memory for another socket.
 pub(crate) fn accept(listener: &TcpListener) -> io::Result<Option<(OwnedFd, IpAddr)>> {
     let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
     match rustix::net::acceptfrom_with(listener, flags) {
         Ok((socket, address)) => {
-            rustix::net::sockopt::set_tcp_nodelay(&socket, true)?;
+            // What is wrong with a client's socket is found when it is read.
+            let _ = rustix::net::sockopt::set_tcp_nodelay(&socket, true);
             Ok(Some((socket, address.and_then(ip).unwrap_or(IpAddr::from([0, 0, 0, 0])))))
         }
-        Err(Errno::AGAIN | Errno::INTR | Errno::CONNABORTED) => Ok(None),
-        Err(fault) => Err(fault.into()),
+        Err(fault @ (Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM)) => Err(fault.into()),
+        // Nobody waits, or whoever did is gone (accept(2), "Error handling").
+        Err(_) => Ok(None),
     }
 }
 

@@ -85,10 +85,8 @@ pub(crate) fn begin(
     if let Some(fault) = cannot_be_had(&Below::this_machine(), &needs(&plan)) {
         return Err(fault);
     }
-    let doors = Doors {
-        http: socket::listen("listen.http", plan.http)?,
-        admin: socket::listen("listen.admin", plan.admin)?,
-    };
+    let doors =
+        Doors::new(socket::listen("listen.http", plan.http)?, socket::listen("listen.admin", plan.admin)?);
     if let Err(short) = descriptors::make_room(plan.limits.connections_max) {
         tracing::warn!("{}", short.said);
         plan.limits.connections_max = short.connections_max;

@@ -1,6 +1,7 @@
 //! The binary under test as a process: started, asked, stopped, killed.
 
 use super::wire::Connection;
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::Value;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -129,6 +130,21 @@ impl Exchange {
     /// A read of the public listener, as JSON; any status but 200 fails the test.
     pub fn read(&self, path: &str) -> Value {
         self.connect().read(path)
+    }
+
+    /// Sets how many descriptors it may have; returns how many it might.
+    pub fn limit_descriptors(&self, allowed: Option<u64>) -> Option<u64> {
+        let limit = Rlimit { current: allowed, maximum: getrlimit(Resource::Nofile).maximum };
+        prlimit(Pid::from_raw(self.child.id().cast_signed()), Resource::Nofile, limit).unwrap().current
+    }
+
+    /// How many of what its epoll sets know they watch for nothing but errors.
+    pub fn unwatched(&self) -> usize {
+        const ERRORS_ONLY: &str = "events:       18 ";
+        let infos = std::fs::read_dir(format!("/proc/{}/fdinfo", self.child.id())).unwrap();
+        // A descriptor may be closed meanwhile.
+        let texts = infos.filter_map(|info| std::fs::read_to_string(info.unwrap().path()).ok());
+        texts.map(|text| text.matches(ERRORS_ONLY).count()).sum()
     }
 
     /// What it has printed so far.

@@ -34,6 +34,7 @@ impl CoreLoop {
             let Some(slot) = self.connections.next_by_hand() else {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
                 self.sweep_idle_until_ms = self.elapsed_ms + round_ms;
+                self.open_doors();
                 self.look_at_disk();
                 self.look_at_clock();
                 return false;

@@ -1,5 +1,6 @@
 //! Sockets of one loop: clients come, bytes come and go, clients leave.
 
+use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
@@ -47,8 +48,10 @@ impl CoreLoop {
                 return;
             };
             let listener = if door == Door::Admin { &doors.admin } else { &doors.http };
-            let Ok(Some((client, peer))) = socket::accept(listener) else {
-                return;
+            let (client, peer) = match socket::accept(listener) {
+                Ok(Some(client)) => client,
+                Ok(None) => return,
+                Err(fault) => return self.shut_doors(&fault),
             };
             // A full house closes the door in the newcomer's face: the socket is dropped here.
             if !self.shared.house.enter(door) {
@@ -57,6 +60,42 @@ impl CoreLoop {
                 }
             } else if phase >= Phase::Draining || !self.adopt(client, peer, door, Carried::default()) {
                 self.shared.house.leave(door);
+            }
+        }
+    }
+
+    /// Lets nobody in before the next round of deadlines: clients that wait at a door and cannot be let in, for want
+    /// of descriptors, would keep the loop from sleeping.
+    fn shut_doors(&mut self, fault: &io::Error) {
+        const SAY_EVERY_MS: u64 = 60_000;
+        let Some(doors) = &mut self.doors else {
+            return;
+        };
+        doors.shut = true;
+        if doors.silent_until_ms <= self.elapsed_ms {
+            doors.silent_until_ms = self.elapsed_ms + SAY_EVERY_MS;
+            tracing::warn!(
+                "listen.http, listen.admin: no client can be let in now ({fault}); it is tried again within a second or so; \
+                 if descriptors are short, raise their limit (ulimit -n)"
+            );
+        }
+        self.watch_doors(Interest::NOTHING);
+    }
+
+    /// Opens the doors again, if they were shut.
+    pub(super) fn open_doors(&mut self) {
+        if let Some(doors) = self.doors.as_mut().filter(|doors| doors.shut) {
+            doors.shut = false;
+            self.watch_doors(Interest::READABLE);
+        }
+    }
+
+    fn watch_doors(&self, interest: Interest) {
+        if let Some(doors) = &self.doors {
+            for (listener, door) in [(&doors.http, Watched::PublicDoor), (&doors.admin, Watched::AdminDoor)] {
+                self.watch
+                    .change(listener, door, interest)
+                    .expect("it is watched, and a change takes no memory");
             }
         }
     }
