@@ -4,6 +4,7 @@
 
 mod account;
 mod books;
+mod feed;
 mod lists;
 mod real;
 mod refusals;

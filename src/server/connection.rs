@@ -27,6 +27,7 @@ use crate::domain::{ApiKey, Position, WalletNo};
 use crate::http::Chunked;
 use crate::http::websocket::Frames;
 use crate::limits::Party;
+use crate::reader::Channel;
 use crate::stats::{Laps, Stage};
 
 pub(crate) use input::{INPUT_BYTES, Input};
@@ -122,6 +123,8 @@ pub(crate) enum Hears {
 pub(crate) struct Stream {
     /// What comes in.
     pub(crate) frames: Frames,
+    /// What it is told about.
+    pub(crate) channel: Channel,
     /// Who pays for its messages.
     pub(crate) party: Party,
     /// What the messages so far cost and is not paid.
@@ -182,6 +185,8 @@ pub(crate) struct Connection {
     pub(crate) held: bool,
     /// Whether the slot stands in the loop's list of slots to be sent.
     pub(crate) dirty: bool,
+    /// Whether the slot stands in the loop's queue of streams to be sent.
+    pub(crate) streaming: bool,
     /// What epoll watches for.
     pub(crate) interest: Interest,
     /// When the next byte of a request, or its rest, must have arrived.
@@ -216,6 +221,7 @@ impl Connection {
             waits: false,
             held: false,
             dirty: false,
+            streaming: false,
             interest: Interest::NOTHING,
             read_by_ms: u64::MAX,
             send_by_ms: u64::MAX,

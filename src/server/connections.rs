@@ -34,6 +34,8 @@ pub(crate) struct Connections {
     pub(crate) held: Vec<u32>,
     /// Slots with bytes to send, or with a change in what epoll should watch.
     pub(crate) dirty: Vec<u32>,
+    /// Slots of streams of markets that were told something, to be sent in turn: who was told first is sent first.
+    pub(crate) streaming: VecDeque<u32>,
     /// The next slot whose deadlines are checked, like the hand of a clock.
     hand: u32,
 }
@@ -50,6 +52,7 @@ impl Connections {
             waiting: Vec::new(),
             held: Vec::new(),
             dirty: Vec::new(),
+            streaming: VecDeque::new(),
             hand: 0,
         }
     }
@@ -57,6 +60,11 @@ impl Connections {
     /// How many clients there are.
     pub(crate) fn count(&self) -> u32 {
         self.occupied
+    }
+
+    /// Whether any has something that the next turn goes on with.
+    pub(crate) fn any_to_serve(&self) -> bool {
+        !self.ready.is_empty() || !self.dirty.is_empty() || !self.streaming.is_empty()
     }
 
     /// A slot for a new client, with the connection taken out of it; `None` when all are taken.
@@ -79,6 +87,7 @@ impl Connections {
         self.waiting.reserve(wanted.saturating_sub(self.waiting.len()));
         self.held.reserve(wanted.saturating_sub(self.held.len()));
         self.dirty.reserve(wanted.saturating_sub(self.dirty.len()));
+        self.streaming.reserve(wanted.saturating_sub(self.streaming.len()));
         Some((slot, Box::new(Connection::empty())))
     }
 
@@ -97,9 +106,28 @@ impl Connections {
 
     /// Takes the next connection with bytes to be judged.
     pub(crate) fn pop_ready(&mut self) -> Option<(u32, Box<Connection>)> {
-        while let Some(slot) = self.ready.pop_front() {
+        self.take_next(|all| all.ready.pop_front(), |connection| &mut connection.queued)
+    }
+
+    /// Takes the next connection to be sent or watched.
+    pub(crate) fn pop_dirty(&mut self) -> Option<(u32, Box<Connection>)> {
+        self.take_next(|all| all.dirty.pop(), |connection| &mut connection.dirty)
+    }
+
+    /// Takes the next stream to be sent.
+    pub(crate) fn pop_streaming(&mut self) -> Option<(u32, Box<Connection>)> {
+        self.take_next(|all| all.streaming.pop_front(), |connection| &mut connection.streaming)
+    }
+
+    /// Takes the next connection of a list that still has its client; `flag` says whether a slot stands in the list.
+    fn take_next(
+        &mut self,
+        pop: impl Fn(&mut Self) -> Option<u32>,
+        flag: impl Fn(&mut Connection) -> &mut bool,
+    ) -> Option<(u32, Box<Connection>)> {
+        while let Some(slot) = pop(self) {
             if let Some(connection) = self.slots[slot as usize].as_mut() {
-                connection.queued = false;
+                *flag(connection) = false;
             }
             if let Some(connection) = self.take(slot) {
                 return Some((slot, connection));
@@ -114,19 +142,6 @@ impl Connections {
             connection.waits = false;
         }
         self.take(slot)
-    }
-
-    /// Takes the next connection to be sent or watched.
-    pub(crate) fn pop_dirty(&mut self) -> Option<(u32, Box<Connection>)> {
-        while let Some(slot) = self.dirty.pop() {
-            if let Some(connection) = self.slots[slot as usize].as_mut() {
-                connection.dirty = false;
-            }
-            if let Some(connection) = self.take(slot) {
-                return Some((slot, connection));
-            }
-        }
-        None
     }
 
     /// Puts a connection back and notes it in the lists that it belongs to.
@@ -184,6 +199,14 @@ impl Connections {
         }
     }
 
+    /// Notes that a stream was told something.
+    pub(crate) fn stream(&mut self, slot: u32, connection: &mut Connection) {
+        if !connection.streaming {
+            connection.streaming = true;
+            self.streaming.push_back(slot);
+        }
+    }
+
     /// Frees the slot; the client has been taken out of it.
     pub(crate) fn free(&mut self, slot: u32, connection: Box<Connection>) {
         assert!(connection.socket.is_none(), "the client leaves before its slot is given free");
@@ -233,6 +256,37 @@ mod tests {
         let client = Client { slot, generation: connection.generation };
         connections.put(slot, connection);
         Some(client)
+    }
+
+    #[test]
+    fn streams_have_their_turn_in_order_and_one_who_left_has_none() {
+        let mut connections = Connections::new(3);
+        let clients = [(); 3].map(|()| enter(&mut connections).expect("there is room"));
+        // The second is told twice and has one turn; the first leaves, and another comes, who is told later.
+        for at in [1, 0, 1, 2] {
+            let mut connection = connections.take_client(clients[at]).expect("is there");
+            connections.stream(clients[at].slot, &mut connection);
+            connections.put(clients[at].slot, connection);
+        }
+        let mut connection = connections.take_client(clients[0]).expect("is there");
+        connection.vacate();
+        connections.free(clients[0].slot, connection);
+        let turns = |connections: &mut Connections| {
+            let mut slots = Vec::new();
+            while let Some((slot, connection)) = connections.pop_streaming() {
+                connections.put(slot, connection);
+                slots.push(slot);
+            }
+            slots
+        };
+        assert!(connections.any_to_serve());
+        assert_eq!(turns(&mut connections), [clients[1].slot, clients[2].slot]);
+        assert!(!connections.any_to_serve());
+        let next = enter(&mut connections).expect("there is room again");
+        let mut connection = connections.take_client(next).expect("is there");
+        connections.stream(next.slot, &mut connection);
+        connections.put(next.slot, connection);
+        assert_eq!((next.slot, turns(&mut connections)), (clients[0].slot, vec![next.slot]));
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! One core loop: the turn that everything on its thread happens in.
 //!
-//! A turn, in this order, each step bounded:
+//! A turn, in this order, each step bounded, but that a change is copied for all who follow it:
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
 //! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
 //!    that are due leave before the next begins;
 //! 3. what other loops sent;
-//! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader, what streams are told;
-//! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection sends
-//!    once what it has;
+//! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader;
+//! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection that
+//!    has one sends once;
 //! 6. bells, once for each loop that got something;
-//! 7. deadlines are checked, and streams send, last: one change may go to many. Bells again, for loops that must know;
+//! 7. deadlines and streams, last, as a change may cost two hashes of a book and go to many: what streams are told is
+//!    written and put into the memory of each. Those of accounts send, then some of those of markets, in turn. Bells
+//!    again, for loops that must know;
 //! 8. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is
@@ -291,15 +293,17 @@ impl Turns for CoreLoop {
         // 6. Bells.
         self.mesh.ring_bells();
         // 7. Deadlines and streams, of which other loops may have to know.
+        self.write_streams();
         busy |= self.check_times();
         self.deliver_streams();
         self.send_all(phase);
+        self.send_streams(phase);
         self.mesh.ring_bells();
         // 8. The end, or rest.
         if phase == Phase::Draining {
             self.drain();
         }
-        if busy || !self.connections.ready.is_empty() || !self.connections.dirty.is_empty() {
+        if busy || self.connections.any_to_serve() {
             self.idle_turns = 0;
             self.count_turn(began_ns);
         } else if !self.idle(phase) {

@@ -159,6 +159,11 @@ impl Reading {
         self.feed.next_revoked(|key| self.callers.knows(key))
     }
 
+    /// Writes what streams are told of the frames that were followed; before a beat, which says how far they are.
+    pub(crate) fn flush(&mut self, now: TimeMs) {
+        self.feed.flush(&self.reader, now);
+    }
+
     /// Tells a stream's client how far the reader is.
     pub(crate) fn beat(&mut self, client: u32, now: TimeMs) {
         self.feed.beat(client, &self.reader, now);
@@ -220,7 +225,6 @@ impl Reading {
         self.release_held();
         self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark, now);
-        self.feed.flush(&self.reader, now);
         for _ in 0..READS_PER_TURN {
             let applied = self.follower.position();
             let Some(job) = self.waiting.front() else {

@@ -247,16 +247,17 @@ impl Feed {
     /// Sends whole books after a trade, and best prices that have changed.
     pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
         for token in tokens_of(market) {
-            let clients = self.clients_of(Audience::OfToken(token));
             if traded {
+                let clients = self.clients_of(Audience::OfToken(token));
                 let stream_id = &self.stream_id;
-                self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
+                self.out.tell(clients, |out| write_book(out, reader, token, stream_id, now));
             }
             let best = best_of(reader, token);
             if self.best.insert(token, best) == Some(best) {
                 continue;
             }
-            let curious = clients.into_iter().filter(|client| self.is_curious(*client)).collect::<Vec<_>>();
+            let clients = self.clients_of(Audience::OfToken(token)).into_iter();
+            let curious: Vec<u32> = clients.filter(|client| self.is_curious(*client)).collect();
             let stream_id = &self.stream_id;
             self.out.tell(curious, |out| {
                 let row = reader.market(market);
@@ -296,6 +297,7 @@ impl Feed {
             followers.remove(&client);
             if followers.is_empty() {
                 self.followers.remove(&market);
+                self.changed.remove(&market);
                 self.crcs.remove(&market);
                 for token in tokens_of(market) {
                     self.best.remove(&token);

@@ -22,6 +22,9 @@ const READ_BYTES_MIN: usize = 64 << 10;
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
+/// Streams of markets that are sent to in one turn, as each takes a system call: orders come in between.
+const STREAMS_PER_TURN: usize = 32;
+
 /// Step 1: what epoll reports; connections begin and end.
 impl CoreLoop {
     pub(super) fn take_events(&mut self, phase: Phase) -> bool {
@@ -249,45 +252,64 @@ impl CoreLoop {
         highest.is_some()
     }
 
+    /// Sends to all connections that have something; to streams of markets only if they have more than what they are
+    /// told.
     pub(super) fn send_all(&mut self, phase: Phase) {
         if self.connections.dirty.is_empty() {
             return;
         }
         let mut since_ns = self.shared.clock.elapsed_ns();
-        while let Some((slot, mut connection)) = self.connections.pop_dirty() {
-            let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
-            if self.send(&mut connection, &mut since_ns)
-                || (connection.is_over() && Self::may_go(&mut connection, self.elapsed_ms))
-            {
-                self.leave(slot, connection);
-                continue;
-            }
-            // Requests that waited for the client to read may go on: those that had no room, and those that belong to
-            // another loop and waited for the line to be empty.
-            let freed = !had_room || (!was_idle && connection.line.is_idle());
-            if freed && connection.may_open() && connection.stream.is_none() {
-                self.read_anew(&mut connection, had_room);
-            }
-            if freed && connection.may_open() && !connection.input.unread().is_empty() {
-                self.connections.queue(slot, &mut connection);
-            }
-            let takes = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
-            let readable = match connection.hears {
-                Hears::All => takes,
-                Hears::Farewell => true,
-                Hears::Buffered | Hears::Refused | Hears::Nothing => false,
-            };
-            let interest = Interest { readable, writable: connection.line.unsent() > 0 };
-            if interest != connection.interest {
-                let client = connection.socket.as_ref().expect("taken connections have a client");
-                if self.watch.change(client, Watched::Slot(slot), interest).is_err() {
-                    self.leave(slot, connection);
-                    continue;
-                }
-                connection.interest = interest;
-            }
-            self.connections.put(slot, connection);
+        while let Some((slot, connection)) = self.connections.pop_dirty() {
+            self.send_slot(slot, connection, phase, &mut since_ns);
         }
+    }
+
+    /// Sends to the streams of markets whose turn it is.
+    pub(super) fn send_streams(&mut self, phase: Phase) {
+        if self.connections.streaming.is_empty() {
+            return;
+        }
+        let mut since_ns = self.shared.clock.elapsed_ns();
+        for _ in 0..STREAMS_PER_TURN {
+            let Some((slot, connection)) = self.connections.pop_streaming() else {
+                return;
+            };
+            self.send_slot(slot, connection, phase, &mut since_ns);
+        }
+    }
+
+    /// Sends once, and sees what follows from what the socket took.
+    fn send_slot(&mut self, slot: u32, mut connection: Box<Connection>, phase: Phase, since_ns: &mut u64) {
+        let (had_room, was_idle) = (connection.line.has_room(), connection.line.is_idle());
+        if self.send(&mut connection, since_ns)
+            || (connection.is_over() && Self::may_go(&mut connection, self.elapsed_ms))
+        {
+            return self.leave(slot, connection);
+        }
+        // Requests that waited for the client to read may go on: those that had no room, and those that belong to
+        // another loop and waited for the line to be empty.
+        let freed = !had_room || (!was_idle && connection.line.is_idle());
+        if freed && connection.may_open() && connection.stream.is_none() {
+            self.read_anew(&mut connection, had_room);
+        }
+        if freed && connection.may_open() && !connection.input.unread().is_empty() {
+            self.connections.queue(slot, &mut connection);
+        }
+        let takes = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
+        let readable = match connection.hears {
+            Hears::All => takes,
+            Hears::Farewell => true,
+            Hears::Buffered | Hears::Refused | Hears::Nothing => false,
+        };
+        let interest = Interest { readable, writable: connection.line.unsent() > 0 };
+        if interest != connection.interest {
+            let client = connection.socket.as_ref().expect("taken connections have a client");
+            if self.watch.change(client, Watched::Slot(slot), interest).is_err() {
+                return self.leave(slot, connection);
+            }
+            connection.interest = interest;
+        }
+        self.connections.put(slot, connection);
     }
 
     /// A client that has read what was unsent gets its full time again: to send its next request, or the rest of one

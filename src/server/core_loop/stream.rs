@@ -65,6 +65,8 @@ const SLOW_FOR_MS: u64 = 5_000;
 const MESSAGES_PER_TURN: usize = 16;
 /// Bytes of answers to all clients past which no more messages are taken: they leave before more are made.
 const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
+/// Bytes that a stream may have waiting for its turn.
+const QUEUED_BYTES_MAX: usize = 16 << 10;
 /// How often a stream's client is told how far the reader is.
 const BEAT_MS: u64 = 5_000;
 /// How often a client is pinged, so that it need not send anything by itself.
@@ -92,6 +94,7 @@ impl CoreLoop {
     ) {
         connection.stream = Some(Box::new(Stream {
             frames: Frames::new(),
+            channel,
             party,
             owes: 0,
             beat_at_ms: self.elapsed_ms + BEAT_MS,
@@ -177,7 +180,16 @@ impl CoreLoop {
         line.toll.held().is_none()
     }
 
-    /// Appends the frames of all streams to what their connections send.
+    /// Writes what streams are told of the turn's frames.
+    pub(super) fn write_streams(&mut self) {
+        let now = self.now;
+        if let Some(reading) = self.reading.as_mut() {
+            reading.flush(now);
+        }
+    }
+
+    /// Appends the frames of all streams to what their connections send: at once those about an account, in turn those
+    /// about markets, which may go to many.
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         let Some(reading) = self.reading.as_mut() else {
@@ -190,6 +202,7 @@ impl CoreLoop {
                 continue;
             };
             if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
+                let channel = stream.channel;
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
                 let end = if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
                     Some(SLOW)
@@ -200,7 +213,10 @@ impl CoreLoop {
                     say_close(&mut connection, end.code, end.reason);
                     ended.push((slot, connection.line.answers_for.take()));
                 }
-                self.connections.touch(slot, &mut connection);
+                match channel {
+                    Channel::User => self.connections.touch(slot, &mut connection),
+                    Channel::Market => self.connections.stream(slot, &mut connection),
+                }
             }
             self.connections.put(slot, connection);
         }
@@ -338,10 +354,15 @@ fn cost_of_message(bytes: usize) -> u32 {
     u32::try_from(1 + bytes / BYTES_PER_COST).unwrap_or(u32::MAX)
 }
 
-/// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. When all
-/// clients together leave too much unread, the socket first gets what it takes, so that only a client that does not
-/// read is ended. A connection that holds little is served in any case.
+/// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. What waits for
+/// its turn does not grow beyond [`QUEUED_BYTES_MAX`], unless the client does not read. When all clients together leave
+/// too much unread, the socket first gets what it takes, so that only a client that does not read is ended. A
+/// connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
+    let is_full = connection.interest.writable;
+    if !is_full && QUEUED_BYTES_MAX < connection.line.unsent() + frame.len() {
+        send_now(connection);
+    }
     if !takes(connection, frame, held) {
         send_now(connection);
         connection.count_held(held);
@@ -415,6 +436,20 @@ mod tests {
         drop(connection.vacate());
         connection.count_held(&room);
         assert_eq!((room.bytes(), held.bytes()), (0, HELD_BYTES_MAX));
+    }
+
+    #[test]
+    fn what_waits_for_its_turn_leaves_before_it_is_large_unless_the_client_does_not_read() {
+        let (_, mut connection, _theirs) = full_house();
+        let (held, frame) = (Held::default(), [1; 1 << 10]);
+        for _ in 0..4 * QUEUED_BYTES_MAX / frame.len() {
+            put_frame(&mut connection, &frame, &held).expect("there is room");
+            assert!(connection.line.unsent() <= QUEUED_BYTES_MAX, "{}", connection.line.unsent());
+        }
+        connection.interest.writable = true;
+        put_frame(&mut connection, &[1; QUEUED_BYTES_MAX], &held).expect("there is room");
+        put_frame(&mut connection, &frame, &held).expect("there is room");
+        assert!(QUEUED_BYTES_MAX < connection.line.unsent());
     }
 
     #[test]
