@@ -3,10 +3,12 @@
 //! `cargo bench --bench streams` starts Outcry with all its loops on CPU 0 and follows one token over 10,000
 //! connections from CPU 1. Then orders that rest are posted one by one. For each, two times are taken from
 //! its `send` on: until its answer was read, and until its `price_change` had been read from each connection. The
-//! client reads answer and changes as they come. Reading 10,000 sockets takes it most of that time, so the server needs
-//! less. It prints the median
-//! and the 99th percentile over all orders and subscribers, and of the last subscriber of each order. Good
-//! would be 5 µs a subscriber: one copy and one `send`.
+//! client reads changes as they come, and looks for the answer in between. Reading 10,000 sockets takes it most of that
+//! time, so the server needs less. Then orders are posted in pairs, the second when the first is answered, while
+//! subscribers are still told of it: how long the second one's answer takes.
+//!
+//! It prints the median and the 99th percentile over all orders and subscribers, and of the last subscriber of each
+//! order. Good would be 5 µs a subscriber: one copy and one `send`; for the second of a pair, the time of its turn.
 //!
 //! Every message is checked: the run ends only when each subscriber has received each change.
 
@@ -74,24 +76,33 @@ fn main() {
     outcry.operator(&["market", "create", "Does it rain?"]);
     let token = token(outcry.http);
     let credentials = client::credentials(outcry.http, &signer);
-    let bids: Vec<Vec<u8>> = (0..WARM_UP + ORDERS)
+    let bids: Vec<Vec<u8>> = (0..WARM_UP + 3 * ORDERS)
         .map(|salt| client::bid(&signer, &credentials, token, BID, salt as u64))
         .collect();
 
     let mut crowd = Crowd::new(outcry.http, token);
     let (mut answers, mut changes, mut last) = (Vec::new(), Vec::new(), Vec::new());
-    for (number, bid) in bids.iter().enumerate() {
-        let (took, times) = crowd.order(bid);
+    let (single, pairs) = bids.split_at(WARM_UP + ORDERS);
+    for (number, bid) in single.iter().enumerate() {
+        let (took, times) = crowd.orders(&[bid]);
         if WARM_UP <= number {
-            answers.push(took);
+            answers.extend(took);
             last.push(*times.iter().max().expect("there are subscribers"));
             changes.extend(times);
         }
     }
+    let (pairs, _) = pairs.as_chunks::<2>();
+    let behind = pairs.iter().map(|[first, second]| crowd.orders(&[first, second]).0[1]).collect();
     println!(
         "{SUBSCRIBERS} subscribers of one token, {ORDERS} orders; server CPU {SERVER_CPU}, client CPU {CLIENT_CPU}"
     );
-    for (name, times) in [("answer", answers), ("each subscriber", changes), ("last subscriber", last)] {
+    let all = [
+        ("answer", answers),
+        ("each subscriber", changes),
+        ("last subscriber", last),
+        ("answer behind another", behind),
+    ];
+    for (name, times) in all {
         percentiles(name, times);
     }
 }
@@ -130,40 +141,57 @@ impl Crowd {
         Self { sockets, ready, chunk: vec![0; 64 << 10] }
     }
 
-    /// Sends an order that rests, and reads until its answer and each subscriber's change have come; returns when they
-    /// did, counted from the `send`.
-    fn order(&mut self, bid: &[u8]) -> (Duration, Vec<Duration>) {
-        const EVENTS: usize = 256;
-        let (mut answer, mut took) = (Vec::new(), None);
-        let mut times = Vec::with_capacity(SUBSCRIBERS);
+    /// Sends orders that rest, each when the one before is answered, and reads until each subscriber was told of all.
+    /// Returns how long each answer took, and when each change had come, counted from the first `send`.
+    fn orders(&mut self, bids: &[&Vec<u8>]) -> (Vec<Duration>, Vec<Duration>) {
+        // Few at once, as an answer is looked for in between.
+        const EVENTS: usize = 8;
+        let (mut answer, mut took) = (Vec::new(), Vec::new());
+        let mut times = Vec::with_capacity(SUBSCRIBERS * bids.len());
+        let mut told = vec![0; SUBSCRIBERS];
         let start = Instant::now();
-        self.sockets[SUBSCRIBERS].write_all(bid).expect("an order is shorter than a socket's buffer");
-        while took.is_none() || times.len() < SUBSCRIBERS {
+        let mut sent = start;
+        self.send(bids[0]);
+        while took.len() < bids.len() || times.len() < SUBSCRIBERS * bids.len() {
             let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS];
             let (events, _) = epoll::wait(&self.ready, &mut room, None).expect("events");
             for event in events {
                 let number = usize::try_from(event.data.u64()).expect("it was an index");
-                // A change is shorter than a segment of loopback, so it arrives whole.
-                let count = match self.sockets[number].read(&mut self.chunk) {
-                    Ok(0) => panic!("the server closed a connection"),
-                    Ok(count) => count,
-                    Err(fault) if fault.kind() == ErrorKind::WouldBlock => continue,
-                    Err(fault) => panic!("a connection broke: {fault}"),
-                };
-                let text = &self.chunk[..count];
-                if number == SUBSCRIBERS {
-                    answer.extend_from_slice(text);
-                    took = client::reply_bytes(&answer)
-                        .filter(|&bytes| bytes <= answer.len())
-                        .map(|_| start.elapsed());
-                } else if text.windows(WORD.len()).any(|window| window == WORD) {
-                    times.push(start.elapsed());
+                if number < SUBSCRIBERS {
+                    // Changes are shorter than a segment of loopback, so they arrive whole.
+                    let text = self.read(number);
+                    let changes = text.windows(WORD.len()).filter(|window| *window == WORD).count();
+                    times.extend(std::iter::repeat_n(start.elapsed(), changes));
+                    told[number] += changes;
+                }
+            }
+            answer.extend_from_slice(self.read(SUBSCRIBERS));
+            if client::reply_bytes(&answer).is_some_and(|bytes| bytes <= answer.len()) {
+                took.push(sent.elapsed());
+                let text = String::from_utf8(std::mem::take(&mut answer)).expect("answers are UTF-8");
+                assert!(text.contains("\"status\":\"live\""), "an order did not rest: {text}");
+                if let Some(next) = bids.get(took.len()) {
+                    sent = Instant::now();
+                    self.send(next);
                 }
             }
         }
-        let answer = String::from_utf8(answer).expect("answers are UTF-8");
-        assert!(answer.contains("\"status\":\"live\""), "an order did not rest: {answer}");
-        (took.expect("it was answered"), times)
+        assert!(told.iter().all(|changes| *changes == bids.len()), "each is told of each");
+        (took, times)
+    }
+
+    /// What has come on a socket, without waiting.
+    fn read(&mut self, number: usize) -> &[u8] {
+        match self.sockets[number].read(&mut self.chunk) {
+            Ok(0) => panic!("the server closed a connection"),
+            Ok(count) => &self.chunk[..count],
+            Err(fault) if fault.kind() == ErrorKind::WouldBlock => &[],
+            Err(fault) => panic!("a connection broke: {fault}"),
+        }
+    }
+
+    fn send(&mut self, bid: &[u8]) {
+        self.sockets[SUBSCRIBERS].write_all(bid).expect("an order is shorter than a socket's buffer");
     }
 }
 
@@ -203,7 +231,7 @@ const BOOK: &[u8] = b"\"event_type\":\"book\"";
 fn percentiles(name: &str, mut times: Vec<Duration>) {
     times.sort_unstable();
     let at = |per_cent: usize| times[(times.len() - 1) * per_cent / 100].as_secs_f64() * 1e6;
-    println!("{name:>16}: p50 {:9.1} µs   p99 {:9.1} µs", at(50), at(99));
+    println!("{name:>21}: p50 {:9.1} µs   p99 {:9.1} µs", at(50), at(99));
     for percent in [50, 99] {
         figures::note(format!("{name}, {SUBSCRIBERS} follow, p{percent}"), at(percent), figures::Unit::Us);
     }

@@ -42,8 +42,11 @@ impl Row {
         self.rested.len()
     }
 
-    /// Writes the cancels' figures, if figures are kept.
+    /// Writes the cancels' figures, if figures are kept and there are any.
     pub(crate) fn note(&self, placement: &str) {
+        if self.took.is_empty() {
+            return;
+        }
         for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
             figures::note(format!("a cancel, {placement}, {name}"), micros(&self.took, quantile), Unit::Us);
         }
