@@ -77,6 +77,9 @@ pub enum BodyFraming {
     Chunked,
 }
 
+/// Lines of `X-Forwarded-For` that are kept, the last ones: as many proxies may add a line of their own.
+pub const FORWARDED_LINES: usize = 4;
+
 /// A request's head. Texts are visible ASCII with blanks, borrowed from the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head<'a> {
@@ -106,8 +109,8 @@ pub struct Head<'a> {
     pub deadline: Option<&'a str>,
     /// `X-Outcry-Cancel-On-Disconnect`.
     pub cancel_on_disconnect: Option<&'a str>,
-    /// The last `X-Forwarded-For`, which is the nearest proxy's.
-    pub forwarded_for: Option<&'a str>,
+    /// The last lines of `X-Forwarded-For`, in their order: one list, to which each proxy has added a word or a line.
+    pub forwarded_for: [Option<&'a str>; FORWARDED_LINES],
     /// `X-Chain-Id`.
     pub chain_id: Option<&'a str>,
     /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1
@@ -293,7 +296,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         origin: None,
         sec_fetch_site: None,
         authorization: None,
-        forwarded_for: None,
+        forwarded_for: [None; FORWARDED_LINES],
         chain_id: None,
         deadline: None,
         cancel_on_disconnect: None,
@@ -367,7 +370,8 @@ impl<'a> Picked<'a> {
             b'x' if is("x-outcry-cancel-on-disconnect") => once(&mut head.cancel_on_disconnect, text(value)?),
             b'x' if is("x-chain-id") => once(&mut head.chain_id, text(value)?),
             b'x' if is("x-forwarded-for") => {
-                head.forwarded_for = Some(text(value)?);
+                head.forwarded_for.rotate_left(1);
+                head.forwarded_for[FORWARDED_LINES - 1] = Some(text(value)?);
                 Ok(())
             }
             b's' if is("sec-fetch-site") => once(&mut head.sec_fetch_site, text(value)?),

@@ -2,7 +2,8 @@
 //!
 //! Every proxy on the way appends its peer to `X-Forwarded-For`. Only what trusted proxies wrote is more than a claim:
 //! from the right, the first address that is not one of theirs is the client. A request from any other peer came from
-//! that peer, whatever it says. Of several such headers the last is read, which the nearest proxy wrote.
+//! that peer, whatever it says. Several such headers are one list (RFC 9110, section 5.3): some proxies add a word to
+//! the last, some a line of their own.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -33,10 +34,10 @@ impl Proxies {
         texts.iter().map(network).collect::<Result<_, _>>().map(Self)
     }
 
-    /// The client of a request that came from `peer` and carries `forwarded`.
-    pub(crate) fn client(&self, peer: IpAddr, forwarded: Option<&str>) -> IpAddr {
+    /// The client of a request that came from `peer` and carries the lines `forwarded`.
+    pub(crate) fn client(&self, peer: IpAddr, forwarded: &[Option<&str>]) -> IpAddr {
         let mut client = peer.to_canonical();
-        for text in forwarded.into_iter().flat_map(|list| list.rsplit(',')) {
+        for text in forwarded.iter().rev().flatten().flat_map(|list| list.rsplit(',')) {
             if !self.trust(client) {
                 break;
             }
@@ -111,8 +112,8 @@ mod tests {
         let texts: Vec<_> = proxies.split_whitespace().map(str::to_owned).collect();
         let proxies = Proxies::parse(&texts).expect("good");
         for (peer, forwarded, expected) in table {
-            let forwarded = Some(*forwarded).filter(|text| !text.is_empty());
-            let client = proxies.client(peer.parse().expect("an address"), forwarded);
+            let forwarded: Vec<_> = forwarded.lines().map(Some).collect();
+            let client = proxies.client(peer.parse().expect("an address"), &forwarded);
             assert_eq!(client.to_string(), *expected, "{peer} with {forwarded:?}");
         }
     }
@@ -129,6 +130,9 @@ mod tests {
                 ("10.1.2.3", "1.1.1.1", "1.1.1.1"),
                 ("10.1.2.3", "1.1.1.1, 2.2.2.2", "2.2.2.2"),
                 ("10.1.2.3", "1.1.1.1, 2.2.2.2,10.255.0.1 , fd00::7", "2.2.2.2"),
+                ("10.1.2.3", "1.1.1.1\n2.2.2.2", "2.2.2.2"),
+                ("10.1.2.3", "1.1.1.1, 2.2.2.2\n10.255.0.1\nfd00::7, 10.0.0.9", "2.2.2.2"),
+                ("10.1.2.3", "1.1.1.1\nunknown\n10.0.0.9", "10.0.0.9"),
                 ("10.1.2.3", "10.0.0.9", "10.0.0.9"),
                 ("10.1.2.3", "1.1.1.1, unknown", "10.1.2.3"),
                 ("10.1.2.3", "unknown, 10.0.0.9", "10.0.0.9"),

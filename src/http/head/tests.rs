@@ -159,8 +159,10 @@ fn header_lines_that_mean_one_thing_are_taken() {
     let head =
         with("X-Forwarded-For: a\r\nX-Forwarded-For: b, c\r\nX-Chain-Id:80002\r\nSec-Fetch-Site: none\r\n");
     let head = whole(&head);
-    assert_eq!(head.forwarded_for, Some("b, c"));
+    assert_eq!(head.forwarded_for, [None, None, Some("a"), Some("b, c")]);
     assert_eq!((head.chain_id, head.sec_fetch_site), (Some("80002"), Some("none")));
+    let lines = ["a", "b", "c", "d", "e", "f"].map(|line| format!("X-Forwarded-For: {line}\r\n")).concat();
+    assert_eq!(whole(&with(&lines)).forwarded_for, ["c", "d", "e", "f"].map(Some));
 }
 
 #[test]

@@ -206,7 +206,7 @@ impl CoreLoop {
             Found::Whole(request) => {
                 let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
                 let door = connection.door;
-                let address = self.shared.plan.proxies.client(connection.peer, request.head.forwarded_for);
+                let address = self.shared.plan.proxies.client(connection.peer, &request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
                 connection.line.toll = connection.line.toll.of(address);
                 let number = connection.line.next_number();
