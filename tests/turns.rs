@@ -308,6 +308,29 @@ fn a_revoked_key_places_no_more(mut ground: Ground) -> bool {
 }
 
 #[test]
+fn an_order_whose_breaker_has_tripped_trades_no_more_in_the_very_turn() {
+    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, resting, .. } = Ground::new(0);
+    let second = maker.sign(&bid(tokens[0], 5_000));
+    for (path, body) in
+        [("/breaker", "{\"quantity\":\"5\",\"interval_ms\":60000}"), ("/order", second.body.as_str())]
+    {
+        let answer = ask(&mut rig, &mut clients[0], &maker.request("POST", path, body));
+        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    }
+    // Each would meet one of the two, and the first that does trips the breaker.
+    let takes = [0; 2].map(|_| taker.sign(&bid(tokens[1], 5_000)).body);
+    for (client, body) in clients.iter_mut().zip(&takes) {
+        client.write_all(&taker.request("POST", "/order", body)).unwrap();
+    }
+    let mut answers = clients.each_mut().map(|client| turn_until(&mut rig, client).1);
+    answers.sort_by_key(|answer| answer.contains("\"live\""));
+    assert!(answers[0].contains("\"matched\"") && answers[1].contains("\"live\""), "{answers:?}");
+    let body = format!("[\"{}\",\"{}\"]", resting.id_text, second.id_text);
+    let answer = ask(&mut rig, &mut clients[0], &maker.request("DELETE", "/orders", &body));
+    assert!(answer.contains("\"canceled\":[]"), "one was filled, one removed: {answer}");
+}
+
+#[test]
 fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at() {
     let mut ground = Ground::new(0);
     // An epoll set reports sockets in the order in which bytes arrived on them.
