@@ -44,9 +44,10 @@ impl Outbox {
 
     /// Drops all frames: they are on their way.
     pub(super) fn clear(&mut self) {
-        /// A buffer that a large book has widened shrinks to this.
+        /// A buffer that a large book, or many changes for many, have widened shrinks to this.
         const KEPT_BYTES_MAX: usize = 1 << 20;
         self.sends.clear();
+        self.sends.shrink_to(KEPT_BYTES_MAX / size_of::<(u32, Range<usize>)>());
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BYTES_MAX);
         self.payload.shrink_to(KEPT_BYTES_MAX);
