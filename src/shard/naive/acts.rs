@@ -59,7 +59,7 @@ impl Naive {
                 _ => Err(Reject::MakerNotAuthorized.into()),
             };
         }
-        self.judge_act(act, principal, market, stamp)?;
+        self.judge_act(request)?;
         let held = self.held(wallet, market);
         let most = match act {
             ActKind::Split => ORDER_AMOUNT_MAX,
@@ -110,13 +110,8 @@ impl Naive {
         Ok((collateral, removed))
     }
 
-    fn judge_act(
-        &self,
-        act: ActKind,
-        principal: WalletNo,
-        market: MarketNo,
-        stamp: u64,
-    ) -> Result<(), Refusal> {
+    fn judge_act(&self, request: &UserAct) -> Result<(), Refusal> {
+        let UserAct { act, principal, market, timestamp_ms: stamp, .. } = *request;
         if act == ActKind::Split {
             match self.exchange {
                 Mode::Open | Mode::PostOnly => {}
@@ -130,11 +125,17 @@ impl Naive {
         self.judge_stamp(self.shard_of(market), stamp)?;
         let mode = self.markets[market.index()].mode;
         match (act, mode) {
-            (ActKind::Redeem, Mode::Resolved) => Ok(()),
-            (ActKind::Redeem, _) => Err(Reject::NotResolved.into()),
-            (_, Mode::Resolved) => Err(Reject::MarketResolved.into()),
-            (ActKind::Split, Mode::CancelOnly) => Err(Reject::MarketPaused.into()),
-            (ActKind::Split, Mode::Closed) => Err(Reject::MarketClosed.into()),
+            (ActKind::Redeem, Mode::Resolved) => {}
+            (ActKind::Redeem, _) => return Err(Reject::NotResolved.into()),
+            (_, Mode::Resolved) => return Err(Reject::MarketResolved.into()),
+            (ActKind::Split, Mode::CancelOnly) => return Err(Reject::MarketPaused.into()),
+            (ActKind::Split, Mode::Closed) => return Err(Reject::MarketClosed.into()),
+            _ => {}
+        }
+        match request.amount.0 {
+            got if ORDER_AMOUNT_MAX < got => {
+                Err(Refusal { reject: Reject::AmountTooLarge, got, allowed: ORDER_AMOUNT_MAX })
+            }
             _ => Ok(()),
         }
     }
