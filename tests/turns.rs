@@ -351,7 +351,7 @@ fn the_answer_of_a_cancel_leaves_before_an_order_of_the_same_turn_is_looked_at()
 }
 
 /// Followers of one token: more than are sent to in one turn.
-const FOLLOWERS: usize = 150;
+const FOLLOWERS: usize = 250;
 
 /// One loop that is shard and reader, a trader, and clients that follow the token that it trades.
 struct Followed {

@@ -1,7 +1,7 @@
 //! Streams: who follows what, and what each record sends them. No I/O, no clock.
 //!
-//! [`Feed::note`] is called after every [`Reader::apply`], [`Feed::flush`] after the last one of a turn; in
-//! between, [`Feed::hear`] takes clients' messages. Each message is framed once, in one buffer, and
+//! [`Feed::note`] is called after every [`Reader::apply`], [`Feed::flush`] after the last one of a turn, and
+//! [`Feed::hear`] takes clients' messages between a flush and the next note. Each message is framed once, in one buffer, and
 //! [`Feed::sends`] says which frames go to whom. A client is a number that the caller chooses.
 //!
 //! | file | what it knows |
@@ -191,6 +191,7 @@ impl Feed {
         (now, promised): (TimeMs, Option<(WalletNo, ApiKey)>),
         admit: impl FnOnce(&Credentials<'_>) -> Option<Caller>,
     ) -> Heard {
+        debug_assert!(self.pending.is_empty() && self.changed.is_empty(), "a flush came before");
         if text == "PING" {
             self.out.tell([client], |out| out.extend_from_slice(b"PONG"));
             return Heard::Stays;

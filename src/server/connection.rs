@@ -191,7 +191,7 @@ pub(crate) struct Connection {
     pub(crate) interest: Interest,
     /// When the next byte of a request, or its rest, must have arrived.
     pub(crate) read_by_ms: u64,
-    /// When the client must have read something; `u64::MAX` if nothing is unsent.
+    /// When the client must have read something; `u64::MAX` until the socket has not taken all.
     pub(crate) send_by_ms: u64,
     /// Bytes it has read since that was set.
     pub(crate) sent_bytes: usize,

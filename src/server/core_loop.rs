@@ -1,6 +1,7 @@
 //! One core loop: the turn that everything on its thread happens in.
 //!
-//! A turn, in this order, each step bounded, but that a change is copied for all who follow it:
+//! A turn, in this order, each step bounded, but that a change is copied for all who follow it, and sent to those of
+//! them for whom much waits already:
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
 //! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers

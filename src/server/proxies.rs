@@ -2,8 +2,9 @@
 //!
 //! Every proxy on the way appends its peer to `X-Forwarded-For`. Only what trusted proxies wrote is more than a claim:
 //! from the right, the first address that is not one of theirs is the client. A request from any other peer came from
-//! that peer, whatever it says. Several such headers are one list (RFC 9110, section 5.3): some proxies add a word to
-//! the last, some a line of their own.
+//! that peer, whatever it says. Several such headers are one list (RFC 9110, section 5.3), as some proxies add a word to
+//! the last and some a line of their own; the last few count
+//! ([`Head::forwarded_for`](crate::http::Head::forwarded_for)).
 
 use std::net::{IpAddr, SocketAddr};
 

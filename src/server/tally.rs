@@ -26,7 +26,7 @@ pub(crate) struct Tally {
     pub(crate) total: Histogram,
     /// What other public requests took, from their bytes to their answers' release.
     pub(crate) reads: Histogram,
-    /// What it took to hand released answers to a socket.
+    /// What it took to hand released answers, or what a stream is told, to a socket.
     pub(crate) sends: Histogram,
     /// Turns in which there was work.
     pub(crate) turns: Histogram,

@@ -51,6 +51,16 @@ impl Followed {
 }
 
 #[test]
+fn who_follows_is_not_told_of_what_was_followed_before() {
+    let mut followed = Followed::opened();
+    followed.follow(FIRST);
+    followed.bids(40);
+    assert_eq!(followed.told(FIRST).len(), 2, "the change, and the best price");
+    followed.follow(SECOND);
+    assert_eq!(followed.told(SECOND), [""; 0]);
+}
+
+#[test]
 fn who_follows_after_everybody_has_left_in_the_middle_of_a_turn_is_told_of_the_next_best_price() {
     let mut followed = Followed::opened();
     followed.bids(40);

@@ -22,7 +22,7 @@ const READ_BYTES_MIN: usize = 64 << 10;
 /// Clients taken from a listener in one turn.
 const ACCEPTS_PER_TURN: usize = 16;
 
-/// Streams of markets that are sent to in one turn, as each takes a system call: orders come in between.
+/// Streams of markets that have their turn in one of the loop's, as each takes a system call: orders come in between.
 const STREAMS_PER_TURN: usize = 32;
 
 /// Step 1: what epoll reports; connections begin and end.
@@ -203,7 +203,7 @@ impl CoreLoop {
     }
 }
 
-/// Step 5: answers are released and sent.
+/// Step 5: answers are released and sent. Step 7: streams send.
 impl CoreLoop {
     pub(super) fn release(&mut self) -> bool {
         if self.marks.as_ref().is_some_and(|marks| roles::journal_failed(&self.shared, marks.log()))

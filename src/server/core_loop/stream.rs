@@ -65,7 +65,7 @@ const SLOW_FOR_MS: u64 = 5_000;
 const MESSAGES_PER_TURN: usize = 16;
 /// Bytes of answers to all clients past which no more messages are taken: they leave before more are made.
 const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
-/// Bytes that a stream may have waiting for its turn.
+/// Bytes behind which a frame for a stream does not wait for its turn.
 const QUEUED_BYTES_MAX: usize = 16 << 10;
 /// How often a stream's client is told how far the reader is.
 const BEAT_MS: u64 = 5_000;
@@ -92,17 +92,7 @@ impl CoreLoop {
         channel: Channel,
         party: Party,
     ) {
-        connection.stream = Some(Box::new(Stream {
-            frames: Frames::new(),
-            channel,
-            party,
-            owes: 0,
-            beat_at_ms: self.elapsed_ms + BEAT_MS,
-            ping_at_ms: self.elapsed_ms + PING_MS,
-            unread_bytes: 0,
-            slow_since_ms: u64::MAX,
-            known_by_ms: if channel == Channel::User { self.elapsed_ms + KNOWN_WITHIN_MS } else { u64::MAX },
-        }));
+        connection.stream = Some(Box::new(begun(channel, party, self.elapsed_ms)));
         self.reading().feed().join(client.slot, channel);
     }
 
@@ -204,7 +194,8 @@ impl CoreLoop {
             if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
                 let channel = stream.channel;
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
-                let end = if unread_bytes_max < stream.unread_bytes || SLOW_FOR_MS <= slow_for_ms {
+                let unread_bytes = if 0 < stream.unread_bytes { connection.line.unsent() } else { 0 };
+                let end = if unread_bytes_max < unread_bytes || SLOW_FOR_MS <= slow_for_ms {
                     Some(SLOW)
                 } else {
                     put_frame(&mut connection, frame, &self.shared.held).err()
@@ -347,6 +338,21 @@ impl CoreLoop {
     }
 }
 
+/// A stream that begins now.
+fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
+    Stream {
+        frames: Frames::new(),
+        channel,
+        party,
+        owes: 0,
+        beat_at_ms: now_ms + BEAT_MS,
+        ping_at_ms: now_ms + PING_MS,
+        unread_bytes: 0,
+        slow_since_ms: u64::MAX,
+        known_by_ms: if channel == Channel::User { now_ms + KNOWN_WITHIN_MS } else { u64::MAX },
+    }
+}
+
 /// What a message costs that was answered with `bytes`.
 fn cost_of_message(bytes: usize) -> u32 {
     /// Answers are a few hundred bytes; books and what is replayed may be megabytes.
@@ -354,13 +360,13 @@ fn cost_of_message(bytes: usize) -> u32 {
     u32::try_from(1 + bytes / BYTES_PER_COST).unwrap_or(u32::MAX)
 }
 
-/// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. What waits for
-/// its turn does not grow beyond [`QUEUED_BYTES_MAX`], unless the client does not read. When all clients together leave
-/// too much unread, the socket first gets what it takes, so that only a client that does not read is ended. A
-/// connection that holds little is served in any case.
+/// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. Behind more
+/// than [`QUEUED_BYTES_MAX`] it does not wait for the stream's turn, unless the client does not read. When all clients
+/// together leave too much unread, the socket first gets what it takes, so that only a client that does not read is
+/// ended. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
-    let is_full = connection.interest.writable;
-    if !is_full && QUEUED_BYTES_MAX < connection.line.unsent() + frame.len() {
+    let reads = connection.stream.as_ref().is_none_or(|stream| stream.unread_bytes == 0);
+    if reads && QUEUED_BYTES_MAX < connection.line.unsent() {
         send_now(connection);
     }
     if !takes(connection, frame, held) {
@@ -380,7 +386,7 @@ fn takes(connection: &Connection, frame: &[u8], held: &Held) -> bool {
     connection.line.unsent() + frame.len() <= KEPT_BYTES_MAX || held.takes_more(frame.len())
 }
 
-/// Gives the socket what it takes. A client that is gone is found at the end of the turn.
+/// Gives the socket what it takes. A client that is gone is found when its turn comes.
 fn send_now(connection: &mut Connection) {
     if let Some(client) = connection.socket.as_ref().filter(|_| 0 < connection.line.unsent())
         && let Moved::Bytes(count) = socket::send(client, connection.line.to_send())
@@ -388,6 +394,9 @@ fn send_now(connection: &mut Connection) {
         connection.line.was_sent(count);
         // It reads, so its full time begins anew with the next send that the socket does not take.
         connection.send_by_ms = u64::MAX;
+    }
+    if let Some(stream) = &mut connection.stream {
+        stream.unread_bytes = connection.line.unsent();
     }
 }
 
@@ -405,6 +414,7 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::{Mode, RateLimits, Scope};
     use crate::server::connection::Door;
     use crate::server::held::HELD_BYTES_MAX;
     use std::io::Read;
@@ -440,16 +450,25 @@ mod tests {
 
     #[test]
     fn what_waits_for_its_turn_leaves_before_it_is_large_unless_the_client_does_not_read() {
-        let (_, mut connection, _theirs) = full_house();
+        let (_, mut connection, mut theirs) = full_house();
+        let limits = RateLimits::new(Mode::Off, [None; Scope::ALL.len()], [1, 2]);
+        connection.stream = Some(Box::new(begun(Channel::Market, limits.ipv4(0), 0)));
         let (held, frame) = (Held::default(), [1; 1 << 10]);
         for _ in 0..4 * QUEUED_BYTES_MAX / frame.len() {
             put_frame(&mut connection, &frame, &held).expect("there is room");
-            assert!(connection.line.unsent() <= QUEUED_BYTES_MAX, "{}", connection.line.unsent());
+            assert!(connection.line.unsent() <= QUEUED_BYTES_MAX + frame.len());
         }
-        connection.interest.writable = true;
-        put_frame(&mut connection, &[1; QUEUED_BYTES_MAX], &held).expect("there is room");
+        let mut put = 4 * QUEUED_BYTES_MAX;
+        let unread = |connection: &Connection| connection.stream.as_ref().expect("a stream").unread_bytes;
+        while unread(&connection) == 0 {
+            put_frame(&mut connection, &frame, &held).expect("there is room");
+            put += frame.len();
+        }
+        // Even if it reads again, that is found by epoll and not by trying with each frame.
+        let unsent = connection.line.unsent();
+        read(&mut theirs, put - unsent);
         put_frame(&mut connection, &frame, &held).expect("there is room");
-        assert!(QUEUED_BYTES_MAX < connection.line.unsent());
+        assert_eq!(connection.line.unsent(), unsent + frame.len());
     }
 
     #[test]
