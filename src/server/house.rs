@@ -15,8 +15,8 @@ use super::connection::Door;
 /// Connections of the operator at once: commands, scrapers and some windows of the console, each of which has a few.
 pub(crate) const OPERATORS_MAX: u32 = 64;
 
-/// Time between two lines about one door.
-const SAY_EVERY_MS: u64 = 60_000;
+/// Time between two lines about one door, or about both.
+pub(crate) const SAY_EVERY_MS: u64 = 60_000;
 
 /// The clients of all loops together.
 #[derive(Debug)]

@@ -247,18 +247,20 @@ impl Feed {
     /// Sends whole books after a trade, and best prices that have changed.
     pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
         for token in tokens_of(market) {
-            if traded {
-                let clients = self.clients_of(Audience::OfToken(token));
-                let stream_id = &self.stream_id;
-                self.out.tell(clients, |out| write_book(out, reader, token, stream_id, now));
-            }
             let best = best_of(reader, token);
-            if self.best.insert(token, best) == Some(best) {
+            let moved = self.best.insert(token, best) != Some(best);
+            if !traded && !moved {
                 continue;
             }
-            let clients = self.clients_of(Audience::OfToken(token)).into_iter();
-            let curious: Vec<u32> = clients.filter(|client| self.is_curious(*client)).collect();
+            let clients = self.clients_of(Audience::OfToken(token));
             let stream_id = &self.stream_id;
+            if traded {
+                self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
+            }
+            if !moved {
+                continue;
+            }
+            let curious: Vec<u32> = clients.into_iter().filter(|client| self.is_curious(*client)).collect();
             self.out.tell(curious, |out| {
                 let row = reader.market(market);
                 let json = &mut Writer::new(out);

@@ -9,6 +9,7 @@ use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::guards::{self, Gone};
+use crate::server::house::SAY_EVERY_MS;
 use crate::server::marks::Marks;
 use crate::server::roles;
 use crate::server::shared::Phase;
@@ -70,7 +71,6 @@ impl CoreLoop {
     /// Lets nobody in before the next round of deadlines: clients that wait at a door and cannot be let in, for want
     /// of descriptors, would keep the loop from sleeping.
     fn shut_doors(&mut self, fault: &io::Error) {
-        const SAY_EVERY_MS: u64 = 60_000;
         let Some(doors) = &mut self.doors else {
             return;
         };
@@ -78,8 +78,8 @@ impl CoreLoop {
         if doors.silent_until_ms <= self.elapsed_ms {
             doors.silent_until_ms = self.elapsed_ms + SAY_EVERY_MS;
             tracing::warn!(
-                "listen.http, listen.admin: no client can be let in now ({fault}); it is tried again within a second or so; \
-                 if descriptors are short, raise their limit (ulimit -n)"
+                "listen.http, listen.admin: no client can be let in now ({fault}); it is tried again within a second \
+                 or so; if descriptors are short, raise their limit (ulimit -n)"
             );
         }
         self.watch_doors(Interest::NOTHING);

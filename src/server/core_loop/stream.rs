@@ -98,6 +98,8 @@ impl CoreLoop {
 
     /// Takes frames from a stream's input.
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
+        // An operator's request of this step may have let the reader catch up, of which a new follower is told nothing.
+        self.write_streams();
         if !connection.input.unread().is_empty() {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
@@ -170,7 +172,7 @@ impl CoreLoop {
         line.toll.held().is_none()
     }
 
-    /// Writes what streams are told of the turn's frames.
+    /// Writes what streams are told of the frames that were followed, if that is not done.
     pub(super) fn write_streams(&mut self) {
         let now = self.now;
         if let Some(reading) = self.reading.as_mut() {
@@ -194,8 +196,7 @@ impl CoreLoop {
             if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
                 let channel = stream.channel;
                 let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
-                let unread_bytes = if 0 < stream.unread_bytes { connection.line.unsent() } else { 0 };
-                let end = if unread_bytes_max < unread_bytes || SLOW_FOR_MS <= slow_for_ms {
+                let end = if unread_bytes_max < unread_bytes(&connection) || SLOW_FOR_MS <= slow_for_ms {
                     Some(SLOW)
                 } else {
                     put_frame(&mut connection, frame, &self.shared.held).err()
@@ -365,8 +366,7 @@ fn cost_of_message(bytes: usize) -> u32 {
 /// together leave too much unread, the socket first gets what it takes, so that only a client that does not read is
 /// ended. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
-    let reads = connection.stream.as_ref().is_none_or(|stream| stream.unread_bytes == 0);
-    if reads && QUEUED_BYTES_MAX < connection.line.unsent() {
+    if unread_bytes(connection) == 0 && QUEUED_BYTES_MAX < connection.line.unsent() {
         send_now(connection);
     }
     if !takes(connection, frame, held) {
@@ -379,6 +379,12 @@ fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(
     connection.line.output().extend_from_slice(frame);
     connection.count_held(held);
     Ok(())
+}
+
+/// What a stream's client has left unread: all that is unsent, once its socket has not taken some of it.
+fn unread_bytes(connection: &Connection) -> usize {
+    let refused = connection.stream.as_ref().is_some_and(|stream| 0 < stream.unread_bytes);
+    if refused { connection.line.unsent() } else { 0 }
 }
 
 /// Whether a frame fits into what one stream may always hold, or into what all may.
@@ -459,8 +465,7 @@ mod tests {
             assert!(connection.line.unsent() <= QUEUED_BYTES_MAX + frame.len());
         }
         let mut put = 4 * QUEUED_BYTES_MAX;
-        let unread = |connection: &Connection| connection.stream.as_ref().expect("a stream").unread_bytes;
-        while unread(&connection) == 0 {
+        while unread_bytes(&connection) == 0 {
             put_frame(&mut connection, &frame, &held).expect("there is room");
             put += frame.len();
         }

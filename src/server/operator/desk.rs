@@ -103,8 +103,6 @@ pub(super) fn catch_up(core: &mut CoreLoop) {
         let mark = marks.advance();
         reading.work(mark, now, elapsed_ms);
     }
-    // In this step of the turn clients may still ask to follow, who must not be told of what came before.
-    reading.flush(now);
     let ledger = reading.reader().ledger();
     core.desk.follow(ledger);
 }

@@ -132,12 +132,11 @@ impl Naive {
             (ActKind::Split, Mode::Closed) => return Err(Reject::MarketClosed.into()),
             _ => {}
         }
-        match request.amount.0 {
-            got if ORDER_AMOUNT_MAX < got => {
-                Err(Refusal { reject: Reject::AmountTooLarge, got, allowed: ORDER_AMOUNT_MAX })
-            }
-            _ => Ok(()),
+        let (got, allowed) = (request.amount.0, ORDER_AMOUNT_MAX);
+        if allowed < got {
+            return Err(Refusal { reject: Reject::AmountTooLarge, got, allowed });
         }
+        Ok(())
     }
 
     fn drop_uncovered_sells(&mut self, wallet: WalletNo, market: MarketNo) -> Vec<OrderId> {
