@@ -8,6 +8,7 @@ mod common;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
+use std::time::{Duration, Instant};
 
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
@@ -96,6 +97,57 @@ fn an_upload_that_is_refused_while_it_is_sent_says_why() {
     let mut connection = exchange.connect();
     connection.send(&large).unwrap();
     assert_eq!(statuses(&mut connection, 1), [413]);
+}
+
+#[test]
+fn requests_that_do_not_end_are_refused_before_all_together_take_too_much() {
+    const BODY_BYTES: usize = 1_000_000;
+    /// The server gives memory in powers of two, so these would take 150 MiB; it lets such requests have 128.
+    const BEGUN: usize = 150;
+    let (exchange, _folder) = exchange();
+    let order = order(&exchange);
+    let body = vec![b' '; BODY_BYTES];
+    let whole = request("POST", "/orders", "", &body);
+    let head =
+        format!("POST /orders HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n{BODY_BYTES:x}\r\n");
+    let chunked = [head.as_bytes(), &body[1..]].concat();
+    let mut begun: Vec<Connection> = (0..BEGUN).map(|_| exchange.connect()).collect();
+    for (connection, half) in begun.iter_mut().zip([&whole[..whole.len() - 1], &chunked].into_iter().cycle())
+    {
+        connection.send(half).unwrap();
+    }
+    let refused = until(|| begun.iter_mut().position(Connection::has_answer));
+    let refused = begun[refused].answer().unwrap();
+    assert_eq!((refused.status, refused.json()["code"].as_str()), (503, Some("busy")));
+
+    let mut small = exchange.connect();
+    small.send(&order).unwrap();
+    assert_eq!(statuses(&mut small, 1), [200], "what every connection may have is taken");
+    let mut operator = Connection::open(exchange.admin);
+    operator.send(&request("POST", "/markets", "", &body)).unwrap();
+    assert_eq!(statuses(&mut operator, 1), [400], "an operator's request is heard to its end");
+    let answered = begun.iter_mut().map(Connection::has_answer).filter(|&has| has).count();
+    assert!(answered < BEGUN / 2, "{answered} of {BEGUN} were refused");
+
+    // Whoever leaves makes room.
+    drop(begun);
+    until(|| {
+        let mut again = exchange.connect();
+        again.send(&whole).unwrap();
+        (statuses(&mut again, 1) == [401]).then_some(())
+    });
+}
+
+/// What `look` finds at last.
+fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + Duration::from_mins(1);
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "nothing was found");
+        std::thread::yield_now();
+    }
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! One client's connection: bytes in, open requests, bytes out.
 //!
-//! Requests are numbered from 0. An answer is put into its request's place whenever it is ready
-//! and whoever made it; [`Line::release`] moves answers to the output in request order, and
-//! only those whose position is acknowledged. All memory is taken when the connection opens and
-//! kept for the next one in the same slot; only a large body or a large answer takes more, and gives it back.
+//! Requests are numbered from 0. An answer is put into its request's place whenever it is ready and whoever made it;
+//! [`Line::release`] moves answers to the output in request order, and only those whose position is acknowledged. All
+//! memory is taken when the connection opens and kept for the next one in the same slot; only a large body or a large
+//! answer takes more, and gives it back.
 //!
 //! | limit | value | at it |
 //! |---|---|---|
@@ -30,7 +30,7 @@ use crate::limits::Party;
 use crate::reader::Channel;
 use crate::stats::{Laps, Stage};
 
-pub(crate) use input::{INPUT_BYTES, Input};
+pub(crate) use input::Input;
 
 /// Open requests per connection; more stay unread.
 pub(crate) const OPEN_MAX: usize = 32;
@@ -299,8 +299,9 @@ impl Connection {
         }
     }
 
-    /// Counts the memory of its answers, or of a stream's messages, among all.
+    /// Counts the memory of what it says and of its answers, or of a stream's messages, among all.
     pub(crate) fn count_held(&mut self, held: &Held) {
+        self.input.count_held(held);
         let bytes = self.line.output.capacity() + self.line.ready_bytes;
         self.line.counted_bytes = held.count(self.line.counted_bytes, bytes);
     }

@@ -1,17 +1,22 @@
-//! The bytes of answers and stream messages that clients have not read, over all connections: a client that asks for
-//! much and reads nothing must not take the memory that others trade with.
+//! The bytes of answers and stream messages that clients have not read, and of requests that have not come whole, over
+//! all connections: a client that asks for much and reads nothing, or begins much and ends nothing, must not take the
+//! memory that others trade with.
 //!
-//! A connection counts while it holds more than [`KEPT_BYTES_MAX`] of them. When the sum is at [`HELD_BYTES_MAX`], a
-//! read whose answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends if a message would leave it
-//! with more than that; smaller ones go on, as each connection's share is bounded. A buffer is counted after it has
+//! A buffer counts while it holds more than [`KEPT_BYTES_MAX`]. When the sum is at [`HELD_BYTES_MAX`], a read whose
+//! answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream ends if a message would leave it with more
+//! than that; smaller ones go on, as each connection's share is bounded. Requests may not bring that about: from half
+//! of the sum on, one that is larger than [`KEPT_BYTES_MAX`] is refused. A buffer of answers is counted after it has
 //! grown, so the sum may be above the limit by as much as the last one grew.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::connection::KEPT_BYTES_MAX;
 
-/// What all answers together may take: some 250 of the largest, which are lists of 1 MiB.
+/// What all together may take for an answer to be kept: some 250 of the largest, which are lists of 1 MiB.
 pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
+
+/// What all together may take for a request to get more than every connection may keep: some 125 of the largest.
+pub(crate) const REQUESTS_BYTES_MAX: usize = HELD_BYTES_MAX / 2;
 
 /// The sum over all loops' connections.
 #[derive(Debug, Default)]
@@ -41,6 +46,11 @@ impl Held {
         self.bytes() + bytes <= HELD_BYTES_MAX
     }
 
+    /// Whether the buffer of a request that counts for `counted` may have `bytes`.
+    pub(crate) fn takes_request(&self, counted: usize, bytes: usize) -> bool {
+        bytes <= KEPT_BYTES_MAX || self.bytes() - counted + bytes <= REQUESTS_BYTES_MAX
+    }
+
     /// The sum.
     pub(crate) fn bytes(&self) -> usize {
         self.0.load(Ordering::Relaxed)
@@ -66,5 +76,18 @@ mod tests {
         assert_eq!(held.bytes(), second);
         assert_eq!(held.count(second, 7), 0);
         assert_eq!(held.bytes(), 0);
+    }
+
+    #[test]
+    fn requests_grow_until_half_of_it_is_taken_and_small_ones_always() {
+        let held = Held::default();
+        let own = held.count(0, 1 << 20);
+        let others = held.count(0, REQUESTS_BYTES_MAX - (3 << 20));
+        assert!(held.takes_request(own, 3 << 20), "what it has is not counted twice");
+        assert!(!held.takes_request(own, (3 << 20) + 1));
+        assert!(!held.takes_request(0, (2 << 20) + 1));
+        held.count(others, HELD_BYTES_MAX);
+        assert!(!held.takes_request(0, KEPT_BYTES_MAX + 1));
+        assert!(held.takes_request(0, KEPT_BYTES_MAX));
     }
 }

@@ -62,6 +62,14 @@ impl Connection {
         self.stream.write_all(bytes)
     }
 
+    /// Whether something of an answer has come, or the connection is closed.
+    pub fn has_answer(&mut self) -> bool {
+        self.stream.set_nonblocking(true).unwrap();
+        let peeked = self.stream.peek(&mut [0]);
+        self.stream.set_nonblocking(false).unwrap();
+        peeked.is_ok()
+    }
+
     /// The next answer.
     pub fn answer(&mut self) -> Result<Answer, Error> {
         loop {

@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 
-use super::KEPT_BYTES_MAX;
+use super::{Door, Held, KEPT_BYTES_MAX};
 use crate::http::Limits;
 
 /// What a connection's input buffer holds without growing: several orders, one full head.
-pub(crate) const INPUT_BYTES: usize = 16 << 10;
+const INPUT_BYTES: usize = 16 << 10;
 
 /// Arrivals that are told apart; later bytes count as come with the last of them.
 const ARRIVALS_MAX: usize = 16;
@@ -19,6 +19,8 @@ pub(crate) struct Input {
     end: usize,
     /// Of what is unread, front first.
     arrivals: VecDeque<Arrival>,
+    /// The bytes that it counts for in [`Held`].
+    counted_bytes: usize,
 }
 
 /// Bytes that came at one moment.
@@ -32,7 +34,7 @@ struct Arrival {
 impl Input {
     pub(super) fn new() -> Self {
         let arrivals = VecDeque::with_capacity(ARRIVALS_MAX);
-        Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0, arrivals }
+        Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0, arrivals, counted_bytes: 0 }
     }
 
     /// What came in and is not used yet.
@@ -104,19 +106,31 @@ impl Input {
         }
     }
 
-    /// Makes sure that a request of `bytes` fits, which the caller has checked against its limits.
-    pub(crate) fn hold(&mut self, bytes: usize) {
-        /// The longest request: beyond it there is nothing to have room for.
-        const BYTES_MAX: usize = Limits::SERVED.head_bytes + Limits::SERVED.body_bytes;
-        if self.bytes.len() < bytes {
-            self.bytes.resize(bytes.next_power_of_two().min(BYTES_MAX.max(bytes)), 0);
+    /// Makes room for more of a request that will have `bytes`: as much again as has come, for what it says of itself may
+    /// never come. False if there is no room among what all clients hold, which an operator's request does not need.
+    #[must_use]
+    pub(crate) fn hold_more(&mut self, bytes: usize, door: Door, held: &Held) -> bool {
+        let bytes = size_for(bytes.min(2 * self.unread().len()));
+        if bytes <= self.bytes.len() {
+            return true;
         }
+        if door == Door::Public && !held.takes_request(self.counted_bytes, bytes) {
+            return false;
+        }
+        self.hold(bytes);
+        self.count_held(held);
+        true
     }
 
-    /// Makes room for more of a request that will have `bytes`: as much again as has come, for what it says of itself may
-    /// never come.
-    pub(crate) fn hold_more(&mut self, bytes: usize) {
-        self.hold(bytes.min(2 * self.unread().len()));
+    /// Counts its memory among what all clients hold.
+    pub(super) fn count_held(&mut self, held: &Held) {
+        self.counted_bytes = held.count(self.counted_bytes, self.bytes.len());
+    }
+
+    fn hold(&mut self, bytes: usize) {
+        if self.bytes.len() < bytes {
+            self.bytes.resize(bytes, 0);
+        }
     }
 
     /// True if unread bytes fill the whole buffer.
@@ -126,7 +140,7 @@ impl Input {
 
     /// Puts `bytes` in as if they had arrived.
     pub(crate) fn refill(&mut self, bytes: &[u8], at_ns: u64) {
-        self.hold(bytes.len());
+        self.hold(size_for(bytes.len()));
         self.bytes[..bytes.len()].copy_from_slice(bytes);
         self.start = 0;
         self.end = bytes.len();
@@ -143,26 +157,33 @@ impl Input {
     }
 }
 
+/// What a buffer has for `bytes`: a power of two, or the longest request, beyond which there is nothing to have room for.
+fn size_for(bytes: usize) -> usize {
+    const BYTES_MAX: usize = Limits::SERVED.head_bytes + Limits::SERVED.body_bytes;
+    bytes.next_power_of_two().min(BYTES_MAX.max(bytes))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn a_request_gets_memory_as_its_bytes_come_and_gives_it_back_when_it_is_used() {
-        let mut input = Input::new();
+        let (mut input, held) = (Input::new(), Held::default());
         let needed = 1 << 20;
         let mut came = 0;
         while came < needed {
-            input.hold_more(needed);
+            assert!(input.hold_more(needed, Door::Public, &held));
             assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
             let count = input.room().len().min(needed - came);
             assert!(0 < count, "there is always room for more");
             input.arrived(count, 1);
             came += count;
         }
-        assert_eq!(input.unread().len(), needed);
+        assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
         input.used(needed);
-        assert_eq!(input.bytes.len(), INPUT_BYTES);
+        input.count_held(&held);
+        assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
     }
 
     /// What happens to a buffer.
@@ -232,7 +253,7 @@ mod tests {
         assert_eq!((input.unread(), input.came_ns()), (&b"xxx"[..], 2));
         input.used(1);
         assert_eq!(input.came_ns(), 2);
-        input.hold(2 * filled);
+        input.hold(size_for(2 * filled));
         assert!(input.room().len() >= 2 * filled - 3);
     }
 }

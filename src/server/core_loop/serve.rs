@@ -179,8 +179,10 @@ impl CoreLoop {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
             return Step::Partial;
         }
-        let decoded = match request::decode_chunks(connection, &http::Limits::SERVED) {
-            Ok(None) if connection.chunked.is_some() => return self.partial(connection),
+        let decoded = match request::decode_chunks(connection) {
+            Ok(None) if connection.chunked.is_some() => {
+                return self.partial(connection, request::chunked_bytes_max(&http::Limits::SERVED));
+            }
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
         };
@@ -194,9 +196,9 @@ impl CoreLoop {
         };
         match found {
             Found::Partial { needed, expects_continue } => {
-                connection.input.hold_more(needed);
+                let step = self.partial(connection, needed);
                 say_continue(connection, expects_continue);
-                self.partial(connection)
+                step
             }
             Found::ChunksBegin { head_bytes, expects_continue } => {
                 request::begin_chunks(connection, head_bytes, &http::Limits::SERVED);
@@ -248,8 +250,13 @@ impl CoreLoop {
         laps
     }
 
-    /// The rest of a request must come within `head_ms` of its first bytes.
-    fn partial(&self, connection: &mut Connection) -> Step {
+    /// The rest of a request, which will have `needed` bytes, must come within `head_ms` of its first bytes. It is refused
+    /// if there is no room for it.
+    fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
+        if !connection.input.hold_more(needed, connection.door, &self.shared.held) {
+            refuse_for(&mut connection.line, Reject::Busy, 503, respond::Connection::Close);
+            return hear_no_rest(connection);
+        }
         // How long a client takes to send counts for no stage.
         connection.line.laps = Laps::default();
         if !connection.partial {
@@ -440,6 +447,7 @@ impl CoreLoop {
                     self.next_ingress = (self.next_ingress + 1) % ingress.len();
                 }
                 connection.vacate();
+                connection.count_held(&self.shared.held);
                 self.connections.free(slot, connection);
                 None
             }
@@ -471,6 +479,11 @@ fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
 
 fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
     answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
+    hear_no_rest(connection)
+}
+
+/// What came of a refused request is dropped, and what still comes of it is.
+fn hear_no_rest(connection: &mut Connection) -> Step {
     connection.hears = Hears::Refused;
     let rest = connection.input.unread().len();
     connection.input.used(rest);

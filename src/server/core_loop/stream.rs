@@ -11,7 +11,7 @@ use super::serve::Step;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
 use crate::reader::{Channel, Heard};
-use crate::server::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
+use crate::server::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::Client;
 use crate::server::held::Held;
 use crate::server::reading::Reading;
@@ -41,12 +41,12 @@ const SLOW: Close = close(
     "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`. Who reads nothing at all \
      for 10 s is cut without a close frame, which could not reach it.",
 );
-/// More than [`KEPT_BYTES_MAX`] unread, and `Held` has no room for it.
+/// More than [`KEPT_BYTES_MAX`] unread or unfinished, and `Held` has no room for it.
 const BUSY: Close = close(
     4_002,
     "too much is unread by all",
-    "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them: come back \
-     with `from`.",
+    "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them; or clients \
+     hold 128 MiB, and a message of nearly 64 KiB was on its way: come back with `from`.",
 );
 /// Nothing received for `Limits::idle_ms`.
 const IDLE: Close =
@@ -120,8 +120,10 @@ impl CoreLoop {
                 Err(fault) => (Next::Close(fault.code(), fault.reason()), 0),
                 Ok((None, used)) => {
                     input.used(used);
-                    input.hold_more(stream.frames.needs());
-                    return Step::Partial;
+                    if input.hold_more(stream.frames.needs(), Door::Public, &self.shared.held) {
+                        return Step::Partial;
+                    }
+                    (Next::Close(BUSY.code, BUSY.reason), 0)
                 }
                 Ok((Some(said), used)) => {
                     let reading = self.reading.as_mut().expect("streams are where the reader is");
