@@ -109,9 +109,25 @@ fn main() {
         micros(&turns, 1.0)
     );
     jitter::report("after", [SERVER_CPU, CLIENT_CPU]);
-    if turns.is_empty() || rows.iter().any(|row| row.rounds() < ROUNDS) {
-        println!("not valid: others had the machine");
-        figures::invalid("others had the machine in too many rounds");
+    for (share, row) in SHARES.into_iter().zip(&rows) {
+        row.note(&placement(share));
+        if row.rounds() < ROUNDS {
+            let (name, count) = (placement(share), row.rounds());
+            not_valid(&format!(
+                "{name}: {count} of {ROUNDS_MAX} rounds count, and {ROUNDS} are needed: in the others somebody else \
+                 had the machine (lost %), or the client was late"
+            ));
+        }
+    }
+    if turns.is_empty() {
+        not_valid("a turn at full load: in all rounds somebody else had the machine");
+        return;
+    }
+    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
+        figures::note(format!("a turn at full load, {name}"), micros(&turns, quantile), Unit::Us);
+    }
+    if rows[..2].iter().any(|row| row.rounds() == 0) {
+        return;
     }
     let [alone, at_90] = [0, 1].map(|share: usize| micros(&rows[share].took, 0.99));
     let turn = micros(&turns, 0.999);
@@ -119,14 +135,18 @@ fn main() {
     println!(
         "p99 at 90 % <= unloaded p99 + longest turn: {verdict} ({at_90:.1} against {alone:.1} + {turn:.1} µs)"
     );
-    for (share, row) in SHARES.into_iter().zip(&rows) {
-        row.note(&format!("placement at {:.0} % of capacity", share * 100.0));
-    }
-    for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {
-        figures::note(format!("a turn at full load, {name}"), micros(&turns, quantile), Unit::Us);
-    }
     let bound = "p99 without placement, and the longest turn";
     figures::note_beside("a cancel's p99 at 90 %, against its bound", at_90, Unit::Us, bound, alone + turn);
+}
+
+fn not_valid(reason: &str) {
+    println!("not valid: {reason}");
+    figures::invalid(reason);
+}
+
+/// The name of a row.
+fn placement(share: f64) -> String {
+    format!("placement at {:.0} % of capacity", share * 100.0)
 }
 
 /// Measures parts 1 and 2; one row for each of [`SHARES`].
