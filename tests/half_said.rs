@@ -102,7 +102,7 @@ fn an_upload_that_is_refused_while_it_is_sent_says_why() {
 #[test]
 fn requests_that_do_not_end_are_refused_before_all_together_take_too_much() {
     const BODY_BYTES: usize = 1_000_000;
-    /// The server gives memory in powers of two, so these would take 150 MiB; it lets such requests have 128.
+    /// A buffer has 1 MiB for one of these, and a little more for a body in chunks; all may have 128.
     const BEGUN: usize = 150;
     let (exchange, _folder) = exchange();
     let order = order(&exchange);

@@ -26,7 +26,7 @@ use crate::http::websocket::Frames;
 use crate::limits::Party;
 use crate::reader::Channel;
 
-pub(crate) use input::Input;
+pub(crate) use input::{Input, REQUEST_BYTES_MAX};
 pub(crate) use line::{Intent, Line, OPEN_MAX, Timed};
 
 /// Above this a buffer is given back instead of being kept.

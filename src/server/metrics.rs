@@ -125,7 +125,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
     page.number(
         "outcry_held_bytes",
         "gauge",
-        "Bytes of large answers, and of what streams hold, that clients have not read yet.",
+        "Bytes of large answers and of what streams hold that clients have not read yet, and of large requests.",
         held,
     );
     let told = shared.told().0;

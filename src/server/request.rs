@@ -60,11 +60,6 @@ pub(crate) fn find<'a>(
     Ok(Found::Whole(Request { head, body: &unread[head.bytes..needed], bytes: &unread[..needed] }))
 }
 
-/// The most that a chunked body needs before it is decoded whole: room for the next piece beside what is decoded.
-pub(crate) const fn chunked_bytes_max(limits: &Limits) -> usize {
-    limits.head_bytes + 2 * limits.body_bytes
-}
-
 /// Decodes what came of a chunked body; `Some` with its length once it is whole.
 pub(crate) fn decode_chunks(connection: &mut Connection) -> Result<Option<usize>, BadRequest> {
     let Some((head_bytes, chunked)) = connection.chunked.as_mut() else {

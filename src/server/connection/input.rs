@@ -8,6 +8,11 @@ use crate::http::Limits;
 /// What a connection's input buffer holds without growing: several orders, one full head.
 const INPUT_BYTES: usize = 16 << 10;
 
+/// The most that it holds: the longest request, and room for the next piece of a body in chunks, which is decoded in place
+/// as it comes.
+pub(crate) const REQUEST_BYTES_MAX: usize =
+    Limits::SERVED.head_bytes + Limits::SERVED.body_bytes + INPUT_BYTES;
+
 /// Arrivals that are told apart; later bytes count as come with the last of them.
 const ARRIVALS_MAX: usize = 16;
 
@@ -92,9 +97,19 @@ impl Input {
         while self.arrivals.front().is_some_and(|arrival| arrival.end <= self.start) {
             self.arrivals.pop_front();
         }
-        if self.start == self.end && KEPT_BYTES_MAX < self.bytes.len() {
-            self.reset();
+        self.shrink();
+    }
+
+    /// Gives back what a large request took, once what is behind it fits into a buffer as every connection has it.
+    fn shrink(&mut self) {
+        let unread = self.unread();
+        if self.bytes.len() <= KEPT_BYTES_MAX || INPUT_BYTES < unread.len() {
+            return;
         }
+        let mut bytes = vec![0; INPUT_BYTES];
+        bytes[..unread.len()].copy_from_slice(unread);
+        self.arrivals.iter_mut().for_each(|arrival| arrival.end -= self.start);
+        (self.bytes, self.start, self.end) = (bytes, 0, self.end - self.start);
     }
 
     /// Drops all unread bytes but the first `count`.
@@ -106,15 +121,17 @@ impl Input {
         }
     }
 
-    /// Makes room for more of a request that will have `bytes`: as much again as has come, for what it says of itself may
-    /// never come. False if there is no room among what all clients hold, which an operator's request does not need.
+    /// Makes room for more of a request that will have at most `bytes`: as much again as has come, for what it says of
+    /// itself may never come. False if there is no room among what all clients hold, which an operator's request does not
+    /// need.
     #[must_use]
     pub(crate) fn hold_more(&mut self, bytes: usize, door: Door, held: &Held) -> bool {
         let bytes = size_for(bytes.min(2 * self.unread().len()));
         if bytes <= self.bytes.len() {
             return true;
         }
-        if door == Door::Public && !held.takes_request(self.counted_bytes, bytes) {
+        let is_large = KEPT_BYTES_MAX < bytes && door == Door::Public;
+        if is_large && !held.takes_request(bytes - self.counted_bytes) {
             return false;
         }
         self.hold(bytes);
@@ -129,6 +146,7 @@ impl Input {
 
     fn hold(&mut self, bytes: usize) {
         if self.bytes.len() < bytes {
+            self.bytes.reserve_exact(bytes - self.bytes.len());
             self.bytes.resize(bytes, 0);
         }
     }
@@ -151,16 +169,13 @@ impl Input {
         self.start = 0;
         self.end = 0;
         self.arrivals.clear();
-        if self.bytes.len() > KEPT_BYTES_MAX {
-            self.bytes = vec![0; INPUT_BYTES];
-        }
+        self.shrink();
     }
 }
 
-/// What a buffer has for `bytes`: a power of two, or the longest request, beyond which there is nothing to have room for.
+/// What a buffer has for `bytes`.
 fn size_for(bytes: usize) -> usize {
-    const BYTES_MAX: usize = Limits::SERVED.head_bytes + Limits::SERVED.body_bytes;
-    bytes.next_power_of_two().min(BYTES_MAX.max(bytes))
+    bytes.next_power_of_two().min(REQUEST_BYTES_MAX)
 }
 
 #[cfg(test)]
@@ -181,7 +196,8 @@ mod tests {
             came += count;
         }
         assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
-        input.used(needed);
+        input.used(needed - 3);
+        assert_eq!((input.unread(), input.came_ns()), (&[0; 3][..], 1), "what is behind it stays");
         input.count_held(&held);
         assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
     }

@@ -19,6 +19,8 @@ const LEAST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 8;
 const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX + 1;
 /// Bytes that an answer's place keeps from one request to the next.
 const ANSWER_BYTES: usize = 1 << 10;
+/// Above this a place gives its buffer back, so that the places of a connection together keep little.
+const PLACE_BYTES_MAX: usize = 8 << 10;
 /// An answer of this size that leaves alone is swapped into the output instead of copied.
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 
@@ -71,6 +73,8 @@ pub(crate) enum Timed {
 pub(crate) struct Line {
     output: Vec<u8>,
     sent: usize,
+    /// A large buffer that was an answer's, for the next read.
+    spare: Vec<u8>,
     open: Box<[Open]>,
     /// The sum over open requests.
     held_bytes: usize,
@@ -121,6 +125,7 @@ impl Line {
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
             sent: 0,
+            spare: Vec::new(),
             open: open.collect(),
             held_bytes: 0,
             ready_bytes: 0,
@@ -140,10 +145,11 @@ impl Line {
 
     pub(super) fn reset(&mut self) {
         self.output.clear();
-        if self.output.capacity() > KEPT_BYTES_MAX {
+        if PLACE_BYTES_MAX < self.output.capacity() {
             self.output = Vec::with_capacity(4 * ANSWER_BYTES);
         }
-        self.open.iter_mut().for_each(|open| give_back(&mut open.answer));
+        self.open.iter_mut().for_each(|open| give_back(&mut open.answer, &mut self.spare));
+        self.spare = Vec::new();
         (self.held_bytes, self.ready_bytes) = (0, 0);
         self.guess_bytes = FIRST_GUESS_BYTES;
         self.sent = 0;
@@ -204,16 +210,19 @@ impl Line {
             self.behind_writes = self.next;
         }
         self.held_bytes += guess_bytes;
-        let place = self.place(number);
+        let place = &mut self.open[number as usize % OPEN_MAX];
         place.state = State::Waiting;
         place.held_bytes = guess_bytes;
         place.timed = Timed::No;
         place.head_only = false;
-        place.answer.clear();
-        // It is too large, or went with a request and did not come back.
-        if !(ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&place.answer.capacity()) {
+        // It was given back, or went with a request and did not come back.
+        if place.answer.capacity() < ANSWER_BYTES {
             place.answer = Vec::with_capacity(ANSWER_BYTES);
         }
+        if intent == Intent::Read && place.answer.capacity() < self.spare.capacity() {
+            std::mem::swap(&mut place.answer, &mut self.spare);
+        }
+        place.answer.clear();
         number
     }
 
@@ -281,8 +290,8 @@ impl Line {
                 std::mem::swap(&mut self.output, answer);
             } else {
                 self.output.extend_from_slice(answer);
-                give_back(answer);
             }
+            give_back(answer, &mut self.spare);
             self.first = self.first.wrapping_add(1);
         }
         highest
@@ -350,11 +359,16 @@ impl Line {
     }
 }
 
-/// Lets go of a buffer that is too large to be kept; the next request in its place gets another.
-fn give_back(buffer: &mut Vec<u8>) {
-    if KEPT_BYTES_MAX < buffer.capacity() {
-        *buffer = Vec::new();
+/// Lets go of a buffer that is too large for a place; the next request in it gets another. The largest that may be kept
+/// becomes the spare one.
+fn give_back(buffer: &mut Vec<u8>, spare: &mut Vec<u8>) {
+    if buffer.capacity() <= PLACE_BYTES_MAX {
+        return;
     }
+    if (spare.capacity()..=KEPT_BYTES_MAX).contains(&buffer.capacity()) {
+        std::mem::swap(buffer, spare);
+    }
+    *buffer = Vec::new();
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use crate::http::respond::{self, Extras};
 use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
-use crate::server::connection::{Connection, Door, Hears, Intent, Line, Timed};
+use crate::server::connection::{Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed};
 use crate::server::connections::Client;
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
@@ -148,6 +148,7 @@ impl CoreLoop {
         if again {
             self.connections.queue(slot, &mut connection);
         }
+        connection.count_held(&self.shared.held);
         self.connections.touch(slot, &mut connection);
         self.connections.put(slot, connection);
         took
@@ -181,7 +182,7 @@ impl CoreLoop {
         }
         let decoded = match request::decode_chunks(connection) {
             Ok(None) if connection.chunked.is_some() => {
-                return self.partial(connection, request::chunked_bytes_max(&http::Limits::SERVED));
+                return self.partial(connection, REQUEST_BYTES_MAX);
             }
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
@@ -250,11 +251,11 @@ impl CoreLoop {
         laps
     }
 
-    /// The rest of a request, which will have `needed` bytes, must come within `head_ms` of its first bytes. It is refused
+    /// The rest of a request, which will have at most `needed` bytes, must come within `head_ms` of its first bytes. It is refused
     /// if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
         if !connection.input.hold_more(needed, connection.door, &self.shared.held) {
-            refuse_for(&mut connection.line, Reject::Busy, 503, respond::Connection::Close);
+            refuse(&mut connection.line, Reject::Busy, respond::Connection::Close);
             return hear_no_rest(connection);
         }
         // How long a client takes to send counts for no stage.

@@ -118,6 +118,7 @@ impl CoreLoop {
         if connection.go_on(carried, self.shared.clock.elapsed_ns()) {
             self.connections.queue(slot, &mut connection);
         }
+        connection.count_held(&self.shared.held);
         self.connections.put(slot, connection);
         true
     }

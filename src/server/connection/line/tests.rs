@@ -143,7 +143,28 @@ fn a_slot_keeps_no_large_buffer() {
     connection.line.release(Position(0), 1, &Tally::default());
     connection.vacate();
     let kept = connection.line.open.iter().map(|open| open.answer.capacity());
-    assert!(kept.chain([connection.line.output.capacity()]).all(|bytes| bytes <= KEPT_BYTES_MAX));
+    assert!(kept.chain([connection.line.output.capacity()]).all(|bytes| bytes <= PLACE_BYTES_MAX));
+    assert_eq!(connection.line.spare.capacity(), 0);
+}
+
+#[test]
+fn a_client_of_large_answers_keeps_one_buffer_for_the_next_and_not_one_a_place() {
+    let mut connection = Connection::empty();
+    let large = vec![b'x'; KEPT_BYTES_MAX];
+    for finds_one in [false, true, true] {
+        let numbers = [0, 1, 2].map(|_| connection.line.open(Intent::Read));
+        let is_large = |number| PLACE_BYTES_MAX < connection.line.answer(number).expect("open").capacity();
+        assert_eq!(numbers.map(is_large), [finds_one, false, false]);
+        for number in numbers {
+            answered(&mut connection, number, &large, 0);
+        }
+        connection.line.release(Position(0), 1, &Tally::default());
+        connection.line.was_sent(3 * large.len());
+        let kept: usize = connection.line.open.iter().map(|open| open.answer.capacity()).sum();
+        assert!(kept <= OPEN_MAX * PLACE_BYTES_MAX, "{kept}");
+    }
+    connection.line.open(Intent::Write);
+    assert_eq!(connection.line.spare.capacity(), KEPT_BYTES_MAX, "it is left to reads");
 }
 
 #[test]
