@@ -82,8 +82,7 @@ pub(crate) struct Line {
     ready_bytes: usize,
     /// The bytes that it counts for in [`Held`].
     counted_bytes: usize,
-    /// The guess of the next read's answer: the last answer's bytes or half the last guess, whichever is more;
-    /// [`LEAST_GUESS_BYTES`] at least.
+    /// The guess of the next read's answer: the last answer's bytes or half the last guess, whichever is more.
     guess_bytes: usize,
     first: u32,
     next: u32,
@@ -203,7 +202,7 @@ impl Line {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         let guess_bytes = match intent {
-            Intent::Read => self.guess_bytes,
+            Intent::Read => self.guess_bytes.max(LEAST_GUESS_BYTES),
             Intent::Write => 0,
         };
         if intent == Intent::Write {
@@ -219,10 +218,14 @@ impl Line {
         if place.answer.capacity() < ANSWER_BYTES {
             place.answer = Vec::with_capacity(ANSWER_BYTES);
         }
-        if intent == Intent::Read && place.answer.capacity() < self.spare.capacity() {
-            std::mem::swap(&mut place.answer, &mut self.spare);
-        }
         place.answer.clear();
+        if intent == Intent::Read && (PLACE_BYTES_MAX..FIRST_GUESS_BYTES).contains(&self.guess_bytes) {
+            if place.answer.capacity() < self.spare.capacity() {
+                std::mem::swap(&mut place.answer, &mut self.spare);
+            }
+            // It does not grow step by step.
+            place.answer.reserve_exact(self.guess_bytes.min(KEPT_BYTES_MAX));
+        }
         number
     }
 
@@ -250,7 +253,7 @@ impl Line {
         self.held_bytes = self.held_bytes - guessed + bytes;
         self.ready_bytes += bytes;
         if 0 < guessed {
-            self.guess_bytes = bytes.max(self.guess_bytes / 2).max(LEAST_GUESS_BYTES);
+            self.guess_bytes = bytes.max(self.guess_bytes / 2);
         }
     }
 
@@ -367,6 +370,7 @@ fn give_back(buffer: &mut Vec<u8>, spare: &mut Vec<u8>) {
     }
     if (spare.capacity()..=KEPT_BYTES_MAX).contains(&buffer.capacity()) {
         std::mem::swap(buffer, spare);
+        spare.clear();
     }
     *buffer = Vec::new();
 }

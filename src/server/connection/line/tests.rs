@@ -151,10 +151,10 @@ fn a_slot_keeps_no_large_buffer() {
 fn a_client_of_large_answers_keeps_one_buffer_for_the_next_and_not_one_a_place() {
     let mut connection = Connection::empty();
     let large = vec![b'x'; KEPT_BYTES_MAX];
-    for finds_one in [false, true, true] {
+    for is_expected in [false, true, true] {
         let numbers = [0, 1, 2].map(|_| connection.line.open(Intent::Read));
         let is_large = |number| PLACE_BYTES_MAX < connection.line.answer(number).expect("open").capacity();
-        assert_eq!(numbers.map(is_large), [finds_one, false, false]);
+        assert_eq!(numbers.map(is_large), [is_expected; 3]);
         for number in numbers {
             answered(&mut connection, number, &large, 0);
         }
