@@ -64,7 +64,7 @@ impl std::fmt::Display for Contradiction {
 }
 
 /// Everything there is, after the last applied record.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Ledger {
     wallets: Vec<WalletRow>,
     keys: BTreeMap<(WalletNo, Word), KeyRow>,

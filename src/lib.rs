@@ -65,7 +65,7 @@
 //! rests, **taker** arrives · **fill** one maker's part · **trade** one taker's fills · **wallet**
 //! an address with collateral and shares · **principal** the owner key of wallets · **cell** a
 //! wallet's collateral · **frame** one decision in the log · **segment** a file of frames ·
-//! **position** a byte position in the log.
+//! **position** a byte position in the log · **feed** what streams are told of the frames.
 
 pub mod domain;
 

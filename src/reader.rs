@@ -144,6 +144,8 @@ pub struct Reader {
     /// The tick that the last record replaced, if it replaced one.
     former_tick: Option<Tick>,
     stream_id: Box<str>,
+    /// Only streams are made from it; see [`Reader::for_streams`].
+    is_for_streams: bool,
 }
 
 impl Reader {
@@ -162,6 +164,21 @@ impl Reader {
             recent: Recent::default(),
             former_tick: None,
             stream_id: "".into(),
+            is_for_streams: false,
+        }
+    }
+
+    /// A second reader, for a [`Feed`] alone, to be fed the same frames from here on. It has what streams tell: the
+    /// state, books, the catalog and the last changes, but neither prices over time nor the rows of wallets, so no
+    /// request may be answered from it.
+    #[must_use]
+    pub fn for_streams(&self) -> Self {
+        Self {
+            ledger: self.ledger.clone(),
+            index: self.index.clone(),
+            recent: self.recent.clone(),
+            is_for_streams: true,
+            ..Self::new(self.settings.clone())
         }
     }
 
@@ -180,8 +197,10 @@ impl Reader {
         self.ledger.apply(start, end, record)?;
         self.index.follow(&self.ledger, start, record, &leaving);
         self.recent.follow(&self.ledger, &mut self.index, start, record, &leaving);
-        self.note_prices(record, &leaving);
-        self.wallets.follow(&self.ledger, &self.index, start, record);
+        if !self.is_for_streams {
+            self.note_prices(record, &leaving);
+            self.wallets.follow(&self.ledger, &self.index, start, record);
+        }
         Ok(())
     }
 
@@ -224,6 +243,7 @@ impl Reader {
     /// The reader is borrowed mutably only for its buffers: the state stays as it is. An answer that
     /// needs a row of the archive which cannot be read is a 500; [`Self::take_unreadable`] says why.
     pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
+        debug_assert!(!self.is_for_streams, "its lists are not whole");
         let start = out.len();
         let mut lists = std::mem::take(&mut self.lists);
         let answered = lists

@@ -1,9 +1,9 @@
 //! Everything that touches the world: sockets, threads, clocks, configuration, signals.
 //!
 //! One OS thread is one core loop (`core_loop`). Loops carry roles: sockets of trading connections, a shard, or both;
-//! the registrar, on shard 0's loop; the reader with both listeners, usually on a loop of its own. Roles on one loop
-//! call each other; roles on two loops talk through bounded queues (`mesh`) and ring a bell only if the other sleeps
-//! (`waker`).
+//! the registrar, on shard 0's loop; the reader with both listeners, usually on a loop of its own; the feed, which has
+//! all streams, with the reader or apart. Roles on one loop call each other; roles on two loops talk through bounded
+//! queues (`mesh`) and ring a bell only if the other sleeps (`waker`).
 //!
 //! Invariants:
 //! - Nothing leaves the process before its frame is acknowledged at the configured durability.
@@ -40,6 +40,7 @@ mod disk;
 mod errors;
 mod executor;
 mod explain;
+mod followed;
 mod guard_acts;
 mod guards;
 mod held;

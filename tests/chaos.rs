@@ -102,7 +102,9 @@ enum End {
 const ACTS_AHEAD: usize = 500;
 
 struct Storm<'a> {
-    plan: &'a Plan,
+    /// Each start takes the next one in turn.
+    plans: &'a [Plan; 2],
+    starts: usize,
     exchange: Option<Exchange>,
     gate: &'a Gate,
     random: Random,
@@ -160,7 +162,8 @@ impl Storm<'_> {
             End::Killed => exchange.kill(),
             End::Stopped => exchange.stop(),
         }
-        let exchange = self.plan.start();
+        self.starts += 1;
+        let exchange = self.plans[self.starts % self.plans.len()].start();
         self.gate.open(exchange.http, advance(&exchange, 0));
         self.exchange = Some(exchange);
     }
@@ -176,7 +179,8 @@ fn advance(exchange: &Exchange, ms: u64) -> u64 {
 /// An exchange with markets on both of its shards, and the folder of its data.
 struct Site {
     folder: tempfile::TempDir,
-    plan: Plan,
+    /// One directory, with the feed on the reader's loop and on a loop of its own.
+    plans: [Plan; 2],
     exchange: Exchange,
     markets: Vec<Market>,
 }
@@ -184,14 +188,17 @@ struct Site {
 impl Site {
     fn start() -> Self {
         let folder = tempfile::TempDir::with_prefix_in("chaos-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = Plan::dev(folder.path())
-            .words(["--clock", "manual"])
-            .set("cpu.policy=unpinned")
-            .set("cpu.shards=2")
-            .set("journal.hash_every_frames=64")
-            .set("journal.log_bytes=8388608")
-            .set("journal.durability=committed");
-        let exchange = plan.start();
+        let plans = ["auto", "own"].map(|feed| {
+            Plan::dev(folder.path())
+                .words(["--clock", "manual"])
+                .set("cpu.policy=unpinned")
+                .set("cpu.shards=2")
+                .set(&format!("cpu.feed={feed}"))
+                .set("journal.hash_every_frames=64")
+                .set("journal.log_bytes=8388608")
+                .set("journal.durability=committed")
+        });
+        let exchange = plans[0].start();
         let admin = format!("http://127.0.0.1:{}", exchange.admin);
         let markets = ["Does it rain?", "Does it snow?"].map(|question| {
             let made = outcry_succeeds(&["market", "create", question, "--admin", &admin]);
@@ -199,7 +206,7 @@ impl Site {
             let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
             Market { condition: text(&made["conditionId"]).to_owned(), tokens }
         });
-        Self { folder, plan, exchange, markets: markets.into() }
+        Self { folder, plans, exchange, markets: markets.into() }
     }
 }
 
@@ -269,13 +276,13 @@ fn assert_all_agree(clients: &mut [Client<'_>], markets: &[Market]) {
 fn every_client_knows_what_it_has_whatever_breaks() {
     let rounds: u64 = std::env::var("OUTCRY_CHAOS_ROUNDS").map_or(9, |text| text.parse().unwrap());
     let mut random = Random::printed("chaos");
-    let Site { folder: _folder, plan, exchange, markets } = Site::start();
+    let Site { folder: _folder, plans, exchange, markets } = Site::start();
     let (gate, trouble) = (Gate::closed(ROLES.len()), Trouble::default());
     gate.open(exchange.http, advance(&exchange, 0));
     let clients = clients(&ROLES, &markets, &gate, &trouble, &mut random);
     let (done, acts) = sync_channel(ACTS_AHEAD);
     let random = Random::new(random.below(u64::MAX));
-    let mut storm = Storm { plan: &plan, exchange: Some(exchange), gate: &gate, random, acts };
+    let mut storm = Storm { plans: &plans, starts: 0, exchange: Some(exchange), gate: &gate, random, acts };
     let mut clients: Vec<Client<'_>> = std::thread::scope(|scope| {
         let threads: Vec<_> =
             clients.into_iter().map(|client| scope.spawn(|| trade(client, &done))).collect();
@@ -292,7 +299,7 @@ fn every_client_knows_what_it_has_whatever_breaks() {
     eprintln!("{rounds} ends, {orders} orders, {trades} trades of a client, {trouble:?}");
     drop(clients);
     storm.exchange.take().expect("one runs").stop();
-    outcry_succeeds(&["journal", "verify", "--data-dir", plan.data_dir().to_str().unwrap()]);
+    outcry_succeeds(&["journal", "verify", "--data-dir", plans[0].data_dir().to_str().unwrap()]);
     for (what, count) in [
         ("a trade", trades as u64),
         ("an unknown outcome", trouble.unknown.into_inner()),

@@ -5,6 +5,8 @@
 #[path = "streams/away.rs"]
 mod away;
 mod common;
+#[path = "streams/feeds.rs"]
+mod feeds;
 #[path = "streams/held.rs"]
 mod held;
 #[path = "streams/mirror.rs"]
@@ -40,13 +42,14 @@ struct Site {
 }
 
 impl Site {
-    fn start() -> Self {
-        Self::started(|plan| plan)
+    /// `feed` is what `cpu.feed` says.
+    fn start(feed: &str) -> Self {
+        Self::started(feed, |plan| plan)
     }
 
-    fn started(set: impl FnOnce(Plan) -> Plan) -> Self {
+    fn started(feed: &str, set: impl FnOnce(Plan) -> Plan) -> Self {
         let folder = tempfile::TempDir::with_prefix_in("streams-", env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let plan = set(Plan::dev(folder.path()).set("cpu.policy=unpinned"));
+        let plan = set(Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.feed={feed}")));
         let exchange = plan.start();
         let mut connection = exchange.connect();
         let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
@@ -129,9 +132,8 @@ impl Site {
     }
 }
 
-#[test]
-fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number() {
-    let mut site = Site::start();
+fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number(feed: &str) {
+    let mut site = Site::start(feed);
     let mut random = Random::printed("streams");
     let (mut stream, told, mut mirror) = site.market();
     assert_eq!(told["type"], "subscribed");
@@ -176,9 +178,8 @@ fn a_client_that_follows_the_rules_has_the_books_of_the_server_at_every_number()
     assert!(start + 50 < mirror.sequence, "something happened");
 }
 
-#[test]
-fn whatever_is_dropped_repeated_or_late_is_noticed_or_harmless() {
-    let mut site = Site::start();
+fn whatever_is_dropped_repeated_or_late_is_noticed_or_harmless(feed: &str) {
+    let mut site = Site::start(feed);
     let (mut stream, _, before) = site.market();
     for round in 0..20 {
         let (id, _) = site.order(0, round % 2, Side::Buy, 20 + round as u64, 5, "GTC");
@@ -218,9 +219,8 @@ fn whatever_is_dropped_repeated_or_late_is_noticed_or_harmless() {
     }
 }
 
-#[test]
-fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
-    let mut site = Site::start();
+fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book(feed: &str) {
+    let mut site = Site::start(feed);
     let (stream, told, mut mirror) = site.market();
     drop(stream);
     for cents in 20..30 {
@@ -264,9 +264,8 @@ fn who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book() {
     assert_eq!(again["markets"][0]["replayed"], true);
 }
 
-#[test]
-fn numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
-    let mut site = Site::start();
+fn numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book(feed: &str) {
+    let mut site = Site::start(feed);
     let (mut user, told) = site.user(0, &json!({}));
     let events_before = told["sequence"].as_u64().unwrap();
     let (stream, told, before) = site.market();
@@ -295,10 +294,9 @@ fn numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book() {
     }
 }
 
-#[test]
-fn a_copy_with_a_new_identity_names_its_streams_anew() {
+fn a_copy_with_a_new_identity_names_its_streams_anew(feed: &str) {
     let name = |site: &Site| text(&site.market().1["stream_id"]).to_owned();
-    let site = Site::start();
+    let site = Site::start(feed);
     let first = name(&site);
     let mut site = site.restart();
     assert_eq!(name(&site), first);
@@ -306,9 +304,8 @@ fn a_copy_with_a_new_identity_names_its_streams_anew() {
     assert_ne!(name(&site.restart()), first);
 }
 
-#[test]
-fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
-    let mut site = Site::start();
+fn trades_ticks_and_modes_are_told_as_the_venues_tell_them(feed: &str) {
+    let mut site = Site::start(feed);
     let (mut stream, ..) = site.market();
     stream.say(&json!({ "assets_ids": [], "custom_feature_enabled": true }));
     assert_eq!(stream.event()["type"], "subscribed");
@@ -376,9 +373,8 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them() {
     assert_eq!(resolved["winning_asset_id"], site.tokens[0]);
 }
 
-#[test]
-fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner() {
-    let site = Site::start();
+fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner(feed: &str) {
+    let site = Site::start(feed);
     let (mut stream, ..) = site.market();
     stream.say(&json!({ "assets_ids": [], "custom_feature_enabled": true }));
     assert_eq!(stream.event()["type"], "subscribed");
@@ -428,9 +424,8 @@ fn confirmed(stream: &mut Stream) -> Value {
     first
 }
 
-#[test]
-fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
-    let mut site = Site::start();
+fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once(feed: &str) {
+    let mut site = Site::start(feed);
     let (mut maker, told) = site.user(0, &json!({}));
     assert_eq!((text(&told["type"]), text(&told["channel"])), ("subscribed", "user"));
     let first = told["sequence"].as_u64().unwrap();
@@ -473,9 +468,8 @@ fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once() {
     assert_eq!(order(&again.event()), order(&last));
 }
 
-#[test]
-fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream() {
-    let site = Site::start();
+fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream(feed: &str) {
+    let site = Site::start(feed);
     let mut wrong = site.traders[0].stream_auth();
     wrong["secret"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
     for message in [json!({ "type": "user" }), json!({ "type": "user", "auth": wrong })] {
@@ -503,9 +497,8 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream() {
     assert_eq!(u16::from(stream.close().code), 1_008);
 }
 
-#[test]
-fn what_is_said_wrongly_is_refused_and_changes_nothing() {
-    let site = Site::start();
+fn what_is_said_wrongly_is_refused_and_changes_nothing(feed: &str) {
+    let site = Site::start(feed);
     let (mut stream, ..) = site.market();
     stream.0.send(Message::text("PING")).unwrap();
     assert_eq!(stream.text(), "PONG");
@@ -545,13 +538,12 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing() {
     assert_eq!(answer.header("Sec-WebSocket-Accept"), Some("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="));
 }
 
-#[test]
-fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said() {
+fn who_does_not_read_is_cut_and_the_end_of_the_server_is_said(feed: &str) {
     /// Some ten KB each: more than two sockets and the server keep for a client.
     const TRADES: usize = 1_200;
     /// Heartbeats that may be among the unread messages.
     const BEATS_MAX: usize = 30;
-    let mut site = Site::started(|plan| plan.set("streams.unread_bytes_max=1048576"));
+    let mut site = Site::started(feed, |plan| plan.set("streams.unread_bytes_max=1048576"));
     // Each trade sends both books; a client that never reads them is not waited for.
     for cents in 1..65 {
         site.order(0, 0, Side::Buy, cents, 5, "GTC");

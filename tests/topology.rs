@@ -137,8 +137,8 @@ const PLACES: &[(&str, &str, &str)] = &[
     (
         "guest",
         "cpu.policy=explicit",
-        "cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, cpu.reader or \
-        cpu.journal, or another policy",
+        "cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, cpu.reader, \
+        cpu.feed or cpu.journal, or another policy",
     ),
     ("guest", "cpu.policy=explicit cpu.shard_cpus=[\"1\"]", "shard0=1 park, reader=0 park, journal=any park"),
     (
@@ -163,12 +163,21 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.shard_cpus=1",
         "cpu.shard_cpus: names CPUs, but cpu.policy is auto; say cpu.policy=explicit",
     ),
-    ("guest", "cpu.feed=1", "shard0=0 park, reader=1 park, journal=any park"),
     (
         "guest",
-        "cpu.feed=0",
-        "cpu.feed: 0 cannot be had: the feed shares the reader's loop, which is on CPU 1; \
-        leave it auto, and move both by cpu.reader",
+        "cpu.feed=1",
+        "cpu.feed: names CPUs, but cpu.policy is auto; say cpu.policy=explicit, or cpu.feed=own",
+    ),
+    ("guest", "cpu.feed=own", "shard0=any park, feed=any park, reader=any park, journal=any park"),
+    (
+        "guest",
+        "cpu.policy=explicit cpu.shard_cpus=0 cpu.reader=1 cpu.feed=1",
+        "shard0=0 park, reader=1 park, journal=any park",
+    ),
+    (
+        "desktop",
+        "cpu.policy=explicit cpu.shard_cpus=1 cpu.reader=2 cpu.feed=3",
+        "shard0=1 spin-then-park, feed=3 spin-then-park, reader=2 park, journal=4 spin-then-park",
     ),
     (
         "guest",

@@ -161,14 +161,14 @@ fn an_order_that_arrives_between_the_rounds_of_its_cancel_does_not_stay() {
         canceller.write_all(&trader.request("DELETE", cancel.0, &cancel.1)).unwrap();
         for (shard, turns) in [(shards[0], turns[0]), (shards[1], turns[1])] {
             for _ in 0..turns {
-                rig.turn_shard(shard);
+                rig.turn_loop(shard);
             }
         }
         let over = turns == [TURNS - 1; 3];
         let early = over.then(|| turn_until(&mut rig, canceller).1);
         placer.write_all(&trader.request("POST", "/order", &orders[0].body)).unwrap();
         for _ in 0..turns[2] {
-            rig.turn_shard(shards[1]);
+            rig.turn_loop(shards[1]);
         }
         let said = early.unwrap_or_else(|| turn_until(&mut rig, canceller).1);
         let placed = turn_until(&mut rig, placer).1;
@@ -206,7 +206,7 @@ fn cancels_wait_for_the_ring_to_another_shard_and_are_never_refused_for_it() {
     // Each shard begins all that it can before the other receives any of it.
     for shard in [0, 1] {
         for _ in 0..CANCELLERS {
-            rig.turn_shard(shard);
+            rig.turn_loop(shard);
         }
     }
     for client in &mut clients {
@@ -375,9 +375,7 @@ impl Followed {
         let mut clients: Vec<TcpStream> = (0..=FOLLOWERS).map(|_| connect(port)).collect();
         let follow = format!("{{\"type\":\"market\",\"assets_ids\":[\"{}\"]}}", token_text(&token));
         for client in &mut clients[1..] {
-            let upgrade = "GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-                           Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-            assert!(ask(&mut rig, client, upgrade.as_bytes()).starts_with("HTTP/1.1 101"));
+            assert!(ask(&mut rig, client, UPGRADE).starts_with("HTTP/1.1 101"));
             let told = ask(&mut rig, client, &text_frame(&follow));
             assert!(told.contains("\"book\""), "{told}");
         }
@@ -454,6 +452,55 @@ fn the_answer_of_an_order_does_not_wait_until_all_who_follow_the_book_are_told_o
     );
     followed.turn_until_all_are_told(2);
 }
+
+#[test]
+fn who_begins_to_follow_finds_all_that_was_done_before_it_spoke() {
+    const SHARD: usize = 0;
+    const FEED: usize = 1;
+    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let apart = Options { cpu_feed: "own".into(), ..options(&data, 1, 0) };
+    let mut rig = Rig::start(&apart).unwrap();
+    let mut trader = trader(&mut rig);
+    let token = rig.market().unwrap().tokens[0];
+    let mut clients = [connect(rig.http().port()), connect(rig.http().port())];
+    let [placer, follower] = &mut clients;
+    assert!(ask(&mut rig, follower, UPGRADE).starts_with("HTTP/1.1 101"));
+    // The placer's connection gets to the shard's loop.
+    let first = trader.sign(&bid(token, 1_000));
+    assert!(ask(&mut rig, placer, &trader.request("POST", "/order", &first.body)).contains("\"live\""));
+    let second = trader.sign(&bid(token, 2_000));
+    placer.write_all(&trader.request("POST", "/order", &second.body)).unwrap();
+    // The feed stands still until the placer has its answer.
+    let told = turn_one_until(&mut rig, SHARD, placer);
+    assert!(told.contains("\"live\""), "{told}");
+    let mut follow = |rig: &mut Rig, token| {
+        let follow = format!("{{\"type\":\"market\",\"assets_ids\":[\"{}\"]}}", token_text(&token));
+        follower.write_all(&text_frame(&follow)).unwrap();
+        turn_one_until(rig, FEED, follower)
+    };
+    let told = follow(&mut rig, token);
+    assert!(told.contains("\"price\":\"0.2\"") && !told.contains("price_change"), "{told}");
+    // A market that nobody was told of.
+    let unseen = rig.market().unwrap().tokens[0];
+    let told = follow(&mut rig, unseen);
+    assert!(told.contains("\"refused\":[]"), "{told}");
+}
+
+/// Turns one loop until something arrived.
+fn turn_one_until(rig: &mut Rig, no: usize, client: &mut TcpStream) -> String {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        rig.turn_loop(no);
+        let text = arrived(client);
+        if !text.is_empty() {
+            return text;
+        }
+        assert!(Instant::now() < deadline, "no answer came");
+    }
+}
+
+const UPGRADE: &[u8] = b"GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 /// A frame with a short text, and a mask of zeros, which leaves the text as it is (RFC 6455, section 5.2).
 fn text_frame(text: &str) -> Vec<u8> {

@@ -48,7 +48,7 @@ pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
         });
         while !clients.is_finished() {
             let start = Instant::now();
-            rig.turn_shard(0);
+            rig.turn_loop(0);
             let took = start.elapsed();
             match phase.load(Ordering::Acquire) {
                 MEASURES if BUSY <= took => record(&mut round, took),

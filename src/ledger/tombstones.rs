@@ -8,7 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::domain::{OrderId, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Tombstones {
     pub(super) rows: HashMap<(OrderId, WalletNo), Tombstone>,
     ends: BTreeSet<(TimeMs, OrderId, WalletNo)>,

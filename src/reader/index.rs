@@ -32,7 +32,7 @@ pub(super) struct Trade<'a> {
 }
 
 /// A trade in memory, where it stays for as long as the exchange exists.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct TradeRow {
     position: Position,
     time: TimeMs,
@@ -63,7 +63,7 @@ pub(super) struct LastTrade {
 }
 
 /// What belongs to one wallet number; most of it only if that is a principal.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct PrincipalIndex {
     /// The principal of the wallet with this number, if it has one.
     owner: Option<WalletNo>,
@@ -78,7 +78,7 @@ pub(super) struct PrincipalIndex {
 }
 
 /// What belongs to one market.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct MarketIndex {
     /// Its book.
     pub(super) levels: Levels,
@@ -98,7 +98,7 @@ struct Touched {
 }
 
 /// All indices.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Index {
     principals: Vec<PrincipalIndex>,
     markets: Vec<MarketIndex>,

@@ -354,7 +354,13 @@ impl Exchange {
     }
 
     /// Places `taker`, filled with shares of these makers; what is left of it rests.
-    fn fills(&mut self, mut taker: OrderPlaced, makers: &[(Position, u64)]) -> Position {
+    fn fills(&mut self, taker: OrderPlaced, makers: &[(Position, u64)]) -> Position {
+        let taker = self.filled(taker, makers);
+        self.says(taker)
+    }
+
+    /// `taker`, filled with shares of these makers.
+    fn filled(&self, mut taker: OrderPlaced, makers: &[(Position, u64)]) -> OrderPlaced {
         for &(maker, shares) in makers {
             let row = self.reader.ledger.order_at(maker).expect("a maker");
             let shares = shares * SHARE;
@@ -380,7 +386,7 @@ impl Exchange {
         if taker.open.is_zero() {
             taker.result = PlacedResult::Filled;
         }
-        self.says(taker)
+        taker
     }
 
     /// Splits collateral into `pairs` pairs of rain's shares for `wallet`.

@@ -70,7 +70,7 @@ pub(crate) struct Stream {
     pub(crate) party: Party,
     /// What the messages so far cost and is not paid.
     pub(crate) owes: u32,
-    /// When its client is told next how far the reader is.
+    /// When its client is told next how far its streams are.
     pub(crate) beat_at_ms: u64,
     /// When its client is pinged next.
     pub(crate) ping_at_ms: u64,

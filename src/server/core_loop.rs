@@ -5,9 +5,9 @@
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
 //! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
 //!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
-//!    that are due leave before the next begins;
+//!    that are due leave before the next begins. Before the first stream's client is heard, frames of the log;
 //! 3. what other loops sent;
-//! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader;
+//! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader, frames of the feed;
 //! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection that
 //!    has one sends once;
 //! 6. bells, once for each loop that got something;
@@ -36,6 +36,7 @@ use super::clock::Steps;
 use super::connections::Connections;
 use super::disk::DiskWatch;
 use super::executor::Turns;
+use super::followed::Followed;
 use super::guards::Gone;
 use super::house::OPERATORS_MAX;
 use super::ingress::Trade;
@@ -62,8 +63,10 @@ pub(crate) struct Roles {
     pub(crate) marks: Marks,
     /// Sockets of trading connections, a shard, perhaps the registrar.
     pub(crate) trade: Option<Trade>,
-    /// The reader.
+    /// The reader, and streams unless the feed is apart.
     pub(crate) reading: Option<Reading>,
+    /// The feed, where it is apart from the reader.
+    pub(crate) feeding: Option<Followed>,
 }
 
 /// The listeners; the reader's loop has them.
@@ -92,10 +95,14 @@ pub(crate) const REGISTRAR_LOOP: usize = 0;
 pub(crate) struct CoreLoop {
     pub(super) shared: Arc<Shared>,
     pub(super) mesh: Mesh,
-    /// See [`Roles::marks`]; none before recovery is done, and then no trade and no reading either.
+    /// See [`Roles::marks`]; none before recovery is done, and then no other role either.
     pub(super) marks: Option<Marks>,
     pub(super) trade: Option<Trade>,
     pub(super) reading: Option<Reading>,
+    /// See [`Roles::feeding`]; [`following`] gives this or the reader's.
+    feeding: Option<Followed>,
+    /// Bytes that streams were to be told before the first of their clients was heard in this turn; none before that.
+    told_before_hearing: Option<usize>,
     pub(super) connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
@@ -120,8 +127,8 @@ pub(crate) struct CoreLoop {
     pub(super) unsent: VecDeque<(usize, Box<ActJob>)>,
     /// Keys whose connections are lost, each with the request that has to be decided first.
     pub(super) lost: Vec<(Gone, WorkNo)>,
-    /// When the reader was last rung because of new frames.
-    rang_reader_ms: u64,
+    /// When the loops that follow the log were last rung because of new frames.
+    rang_followers_ms: u64,
     disk: Option<DiskWatch>,
     /// Notices when the machine's clock was set; only on the loop with the doors.
     clock_steps: Option<Steps>,
@@ -169,6 +176,8 @@ impl CoreLoop {
             marks: None,
             trade: None,
             reading: None,
+            feeding: None,
+            told_before_hearing: None,
             now: TimeMs(0),
             elapsed_ms: 0,
             moment: Moment::default(),
@@ -182,7 +191,7 @@ impl CoreLoop {
             going_on: VecDeque::new(),
             unsent: VecDeque::new(),
             lost: Vec::new(),
-            rang_reader_ms: 0,
+            rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
@@ -223,9 +232,10 @@ impl CoreLoop {
     /// Takes the roles once recovery has made them; they begin in the middle of this turn.
     fn take_roles(&mut self) {
         if self.marks.is_none()
-            && let Some(Roles { marks, trade, reading }) = self.shared.roles[self.mesh.no()].pop()
+            && let Some(Roles { marks, trade, reading, feeding }) = self.shared.roles[self.mesh.no()].pop()
         {
-            (self.marks, self.trade, self.reading) = (Some(marks), trade, reading);
+            (self.marks, self.trade) = (Some(marks), trade);
+            (self.reading, self.feeding) = (reading, feeding);
             self.begin_trade();
         }
     }
@@ -274,6 +284,7 @@ impl Turns for CoreLoop {
         }
         self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
         self.take_roles();
+        self.told_before_hearing = None;
         // 1. What epoll reports, and held requests.
         let mut busy = self.take_events(phase);
         if self.held_until.is_some_and(|until| until <= self.moment) {
@@ -311,6 +322,17 @@ impl Turns for CoreLoop {
             self.spun_from_ns = Some(began_ns);
         }
         true
+    }
+}
+
+/// What the reader's or the feed's loop follows the log with.
+fn following<'a>(
+    reading: &'a mut Option<Reading>,
+    feeding: &'a mut Option<Followed>,
+) -> Option<&'a mut Followed> {
+    match reading {
+        Some(reading) => Some(&mut reading.followed),
+        None => feeding.as_mut(),
     }
 }
 

@@ -19,22 +19,39 @@ pub(super) fn policy(options: &Options) -> Result<Policy, String> {
     };
     let names_nothing = options.cpu_shard_cpus.is_empty()
         && options.cpu_ingress.is_empty()
-        && [&options.cpu_reader, &options.cpu_journal].iter().all(|cpu| *cpu == "auto");
+        && [&options.cpu_reader, &options.cpu_journal].iter().all(|cpu| *cpu == "auto")
+        && !names_a_feed(options);
     if policy == Policy::Explicit && names_nothing {
         return Err("cpu.policy: explicit, but no CPU is named; allowed: with cpu.shard_cpus, cpu.ingress, \
-                    cpu.reader or cpu.journal, or another policy"
+                    cpu.reader, cpu.feed or cpu.journal, or another policy"
             .to_owned());
     }
     if policy != Policy::Explicit {
         let named = [
             ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
             ("cpu.reader", options.cpu_reader != "auto"),
+            ("cpu.feed", names_a_feed(options)),
         ];
         if let Some((name, _)) = named.iter().find(|(_, is_named)| *is_named) {
-            return Err(format!("{name}: names CPUs, but cpu.policy is {word}; say cpu.policy=explicit"));
+            let instead = if *name == "cpu.feed" { ", or cpu.feed=own" } else { "" };
+            return Err(format!(
+                "{name}: names CPUs, but cpu.policy is {word}; say cpu.policy=explicit{instead}"
+            ));
         }
     }
     Ok(policy)
+}
+
+/// `cpu.feed` that gives the feed a loop of its own, on a CPU that the policy chooses.
+const OWN: &str = "own";
+
+fn names_a_feed(options: &Options) -> bool {
+    !["auto", OWN].contains(&options.cpu_feed.as_str())
+}
+
+/// Whether the feed has a loop of its own, and not the reader's.
+pub(super) fn has_feed_apart(options: &Options) -> bool {
+    options.cpu_feed == OWN || names_a_feed(options) && options.cpu_feed != options.cpu_reader
 }
 
 /// The most ingress loops; each checks some 30,000 signatures a second.
@@ -63,13 +80,13 @@ pub(super) fn shard_count(
     options: &Options,
     machine: &Machine,
     policy: Policy,
-    ingress: usize,
+    others: usize,
 ) -> Result<u16, String> {
     let explicit = policy == Policy::Explicit;
     let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?.len();
     let wanted = match options.cpu_shards {
         0 if explicit => named.max(1),
-        0 => placement::shards_for(machine, ingress),
+        0 => placement::shards_for(machine, others),
         shards => usize::try_from(shards).unwrap_or(usize::MAX),
     };
     if explicit && named != 0 && named != wanted {
@@ -107,6 +124,19 @@ pub(super) fn named_places(
     for number in cpu_list("cpu.ingress", &options.cpu_ingress)? {
         places.push(Some(cpu("cpu.ingress", &number.to_string(), order)?));
     }
+    if has_feed_apart(options) {
+        let named = [&options.cpu_reader, &options.cpu_journal];
+        places.push(match options.cpu_feed.as_str() {
+            OWN => order
+                .iter()
+                .copied()
+                .find(|&cpu| !places.contains(&Some(cpu)) && !named.contains(&&cpu.to_string())),
+            text => Some(
+                cpu("cpu.feed", text, order)
+                    .map_err(|fault| fault.replace("one of the CPUs", "one of auto, own, or the CPUs"))?,
+            ),
+        });
+    }
     if !merged {
         places.push(match options.cpu_reader.as_str() {
             "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
@@ -116,7 +146,7 @@ pub(super) fn named_places(
     for (index, place) in places.iter().enumerate() {
         if let Some(cpu) = place.filter(|_| places[..index].contains(place)) {
             return Err(format!(
-                "cpu.shard_cpus, cpu.ingress, cpu.reader: {cpu} is named twice; give every loop its own CPU"
+                "cpu.shard_cpus, cpu.ingress, cpu.feed, cpu.reader: {cpu} is named twice; give every loop its own CPU"
             ));
         }
     }

@@ -37,7 +37,7 @@ pub(super) fn of_wallet(
         nonce: headers.nonce.map(str::as_bytes),
         chain_id: head.chain_id.map(str::as_bytes),
     };
-    let proof = match reading.verifier.claim(&claim, now, reading.callers.l1_window_s()) {
+    let proof = match reading.verifier.claim(&claim, now, reading.followed.callers.l1_window_s()) {
         Ok(proof) => proof,
         Err(reject) => {
             let explain = reading.explains.then(|| explained(reading, &claim, now));
@@ -129,7 +129,7 @@ fn written(write: impl FnOnce(&mut Writer<'_>)) -> Vec<u8> {
 }
 
 fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
-    let judged = Judged { now, window_s: reading.callers.l1_window_s() };
+    let judged = Judged { now, window_s: reading.followed.callers.l1_window_s() };
     let chain = reading.verifier.domains().chain();
     match explain::claim(chain, claim, now, judged.window_s) {
         Ok(signing) => super::explain::signing(&signing),

@@ -88,7 +88,7 @@ pub(crate) fn mesh(shared: &Arc<Shared>) -> Vec<Mesh> {
     let (shards, trading) = (usize::from(topology.shards), topology.trading_loops());
     for left in 0..loops {
         for right in left + 1..loops {
-            // Ingress loops ask shards, never each other; the reader's loop asks by letter.
+            // Ingress loops ask shards, never each other; the loops of reader and feed ask by letter.
             if left < shards && right < trading {
                 let (one, other) = pair();
                 meshes[left].pairs[right] = Some(one);

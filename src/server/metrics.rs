@@ -175,6 +175,14 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
                 page.number(&format!("outcry_{name}"), kind, help, value);
             }
         }
+        let topology = &shared.plan.topology;
+        if topology.feed_loop() != topology.reader_loop() {
+            let feed = shared.snapshots.handover(topology.feed_loop());
+            let help = "Log position that streams know of; the feed is apart from the reader.";
+            page.number("outcry_feed_position", "counter", help, feed.applied().0);
+            let help = "Orders in the memory of the feed, apart from the reader's.";
+            page.number("outcry_feed_orders_in_memory", "gauge", help, feed.orders());
+        }
     }
     page.about("outcry_limited_requests_total", "counter", "Requests that rate limits held or refused.");
     for (what, limited) in Limited::NAMES {

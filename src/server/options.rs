@@ -162,7 +162,7 @@ keys! {
     "cpu.ingress" List cpu_ingress "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
     "cpu.shard_cpus" List cpu_shard_cpus "One CPU for each shard, or ranges such as 2-5 (policy explicit).";
     "cpu.reader" Text cpu_reader "The reader's CPU (policy explicit), or auto.";
-    "cpu.feed" Text cpu_feed "auto, or the reader's CPU: the feed shares the reader's loop.";
+    "cpu.feed" Text cpu_feed "The streams' loop: auto (the reader's), own (one of its own, with a second copy of the state), or (policy explicit) its CPU.";
     "cpu.journal" Text cpu_journal "The journal thread's CPU, or auto: any that no loop spins on.";
     "cpu.wait" Text cpu_wait "How loops wait: auto, spin, spin-then-park or park; one word, one for each loop, or by role as in shard=spin,reader=park,journal=spin-then-park.";
     "journal.durability" Text journal_durability "When an answer may leave: durable (survives the machine) or committed (survives the process).";

@@ -10,11 +10,11 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::caller::{Caller, Callers, Window};
-use super::connection::KeyName;
+use super::caller::{Caller, Window};
 use super::core_loop::connection_word;
 use super::errors;
 use super::explain::{self, Judged};
+use super::followed::Followed;
 use super::ingress::SIGNATURES_PER_TURN;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
@@ -25,60 +25,43 @@ use crate::domain::{Position, Reject, TimeMs};
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
-use crate::journal::layout::{Record, StateHash};
-use crate::journal::{Archive, Follower, Log};
+use crate::journal::Log;
+use crate::journal::layout::StateHash;
 use crate::json::Writer;
 use crate::json::answer::{self, Refusal};
-use crate::ledger::{CHECKPOINT_FRAMES, HASH_LAG_BYTES_MAX};
-use crate::reader::{self, Feed, Heard, ReadRequest, Reader};
+use crate::ledger::{CHECKPOINT_FRAMES, HASH_LAG_BYTES_MAX, Ledger};
+use crate::reader::{self, ReadRequest, Reader};
 
-/// Frames applied in one turn.
-const FRAMES_PER_TURN: usize = 256;
-/// Orders compared with a new archive in one turn: some tens of microseconds.
-const SHED_PER_TURN: usize = 256;
 /// Unreadable places that are reported one by one; later ones are only counted.
 const UNREADABLE_SAID_MAX: usize = 100;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
 
 /// What the reading role is made from.
-pub(crate) struct Parts<'a> {
-    /// The reader, as recovery left it.
-    pub(crate) reader: Reader,
-    /// Follows the log from where recovery stopped.
-    pub(crate) follower: Follower,
+pub(crate) struct Parts {
+    /// The state, as recovery left it.
+    pub(crate) followed: Followed,
     /// Where state hashes go.
     pub(crate) log: Arc<Log>,
     /// Frames between two state hashes.
     pub(crate) hash_every_frames: u64,
     /// How many shards there are.
     pub(crate) shards: u16,
-    /// Checks credentials.
-    pub(crate) callers: Callers,
     /// Checks L1 requests.
     pub(crate) verifier: Verifier,
     /// How paths begin.
     pub(crate) prefixes: HostPrefixes,
     /// Where searches go.
     pub(crate) searching: Searching,
-    /// The id of the streams.
-    pub(crate) stream_id: &'a str,
     /// Refused credentials are explained.
     pub(crate) explains: bool,
 }
 
 /// The reader and the reads that wait for it.
 pub(crate) struct Reading {
-    pub(super) callers: Callers,
+    pub(super) followed: Followed,
     pub(super) verifier: Verifier,
-    reader: Reader,
-    feed: Feed,
-    follower: Follower,
-    log: Arc<Log>,
-    hash_every_frames: u64,
-    hashed_frames: u64,
-    shards: u16,
-    payload: Vec<u8>,
+    hashes: Hashes,
     prefixes: HostPrefixes,
     searching: Searching,
     waiting: VecDeque<Box<ReadJob>>,
@@ -110,20 +93,19 @@ pub(super) enum Read {
 
 impl Reading {
     /// A reader that continues after what recovery has applied.
-    pub(crate) fn new(mut parts: Parts<'_>) -> Self {
-        parts.reader.name_streams(parts.stream_id);
-        Self {
-            feed: Feed::new(parts.stream_id, &parts.reader),
-            callers: parts.callers,
-            verifier: parts.verifier,
-            reader: parts.reader,
-            follower: parts.follower,
+    pub(crate) fn new(parts: Parts) -> Self {
+        let hashes = Hashes {
             log: parts.log,
-            hash_every_frames: parts.hash_every_frames,
+            every_frames: parts.hash_every_frames,
             // The first hash comes at the first checkpoint, so that every run writes one soon.
             hashed_frames: 0,
             shards: parts.shards,
             payload: Vec::with_capacity(64),
+        };
+        Self {
+            followed: parts.followed,
+            verifier: parts.verifier,
+            hashes,
             prefixes: parts.prefixes,
             searching: parts.searching,
             waiting: VecDeque::new(),
@@ -140,33 +122,7 @@ impl Reading {
 
     /// The reader itself.
     pub(crate) fn reader(&self) -> &Reader {
-        &self.reader
-    }
-
-    /// Streams and what they have to send.
-    pub(crate) fn feed(&mut self) -> &mut Feed {
-        &mut self.feed
-    }
-
-    /// Takes what a stream's client says.
-    pub(crate) fn hear(&mut self, client: u32, text: &str, now: TimeMs, promised: Option<KeyName>) -> Heard {
-        let callers = &mut self.callers;
-        self.feed.hear(client, text, &self.reader, (now, promised), |shown| callers.check_plain(shown))
-    }
-
-    /// The next stream whose key was revoked.
-    pub(crate) fn next_revoked(&mut self) -> Option<u32> {
-        self.feed.next_revoked(|key| self.callers.knows(key))
-    }
-
-    /// Writes what streams are told of the frames that were followed; before a beat, which says how far they are.
-    pub(crate) fn flush(&mut self, now: TimeMs) {
-        self.feed.flush(&self.reader, now);
-    }
-
-    /// Tells a stream's client how far the reader is.
-    pub(crate) fn beat(&mut self, client: u32, now: TimeMs) {
-        self.feed.beat(client, &self.reader, now);
+        &self.followed.reader
     }
 
     /// Takes a request; it comes back by [`Self::next_done`].
@@ -192,14 +148,9 @@ impl Reading {
         self.finish(job, status);
     }
 
-    /// The position that gives the reader work when it is acknowledged.
-    pub(crate) fn awaits(&self) -> Position {
-        Position(self.follower.position().0 + 1)
-    }
-
     /// How far frames are applied.
     pub(crate) fn applied(&self) -> Position {
-        self.follower.position()
+        self.followed.applied()
     }
 
     /// How many requests were not answered because part of the history cannot be read.
@@ -211,7 +162,7 @@ impl Reading {
     pub(crate) fn has_work(&self) -> bool {
         self.waiting.front().is_some_and(|job| job.tag <= self.applied())
             || self.searching.has_work()
-            || self.reader.can_shed()
+            || self.followed.can_shed()
     }
 
     /// True if a read waits for frames, or for what it searches.
@@ -226,7 +177,7 @@ impl Reading {
         self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark, now);
         for _ in 0..READS_PER_TURN {
-            let applied = self.follower.position();
+            let applied = self.applied();
             let Some(job) = self.waiting.front() else {
                 break;
             };
@@ -242,10 +193,7 @@ impl Reading {
                 break;
             }
         }
-        if self.reader.can_shed() {
-            self.reader.shed(SHED_PER_TURN);
-            busy = true;
-        }
+        busy |= self.followed.shed();
         busy | self.search(now)
     }
 
@@ -253,26 +201,20 @@ impl Reading {
     fn release_held(&mut self) {
         for _ in 0..self.held.len() {
             let mut job = self.held.pop_front().expect("they were just counted");
-            let over = job.toll.release(self.callers.moment);
+            let over = job.toll.release(self.followed.callers.moment);
             if over { &mut self.waiting } else { &mut self.held }.push_back(job);
         }
     }
 
-    /// Once the snapshot's `position` is reached, orders that are over are also looked for in its `archive`, and leave
-    /// memory as it has them.
-    pub(crate) fn set_archive_at(&mut self, position: Position, archive: Archive) {
-        self.reader.set_archive_at(position, archive);
-    }
-
     /// Sends the search thread what it has to know, and answers the searches that it has done.
     fn search(&mut self, now: TimeMs) -> bool {
-        let mut busy = self.searching.send(&self.reader);
+        let mut busy = self.searching.send(&self.followed.reader);
         while let Some((job, found)) = self.searching.next_done() {
             busy = true;
             match found {
                 Some(found) => {
                     self.body.clear();
-                    self.reader.write_found(&found, now, &mut self.body);
+                    self.followed.reader.write_found(&found, now, &mut self.body);
                     self.finish(job, 200);
                 }
                 None => self.busy_searching(job),
@@ -300,46 +242,13 @@ impl Reading {
         self.finish_later(job, 503, Some(seconds));
     }
 
-    /// Applies frames up to `mark`. A frame that contradicts the state is a bug of ours: nothing more may be served
-    /// from this state.
-    fn follow(&mut self, mark: Position, now: TimeMs) -> bool {
-        for count in 0..FRAMES_PER_TURN {
-            let frame = match self.follower.next(mark) {
-                Ok(Some(frame)) => frame,
-                Ok(None) => return count > 0,
-                Err(fault) => panic!("the reader cannot follow the log: {fault:?}"),
-            };
-            let record =
-                Record::decode(frame.kind, frame.payload).expect("frames are checked when they are read");
-            let applied = self.reader.apply(frame.span.start, frame.span.end, &record);
-            applied.unwrap_or_else(|contradiction| panic!("{contradiction}"));
-            self.searching.note(&record, &self.reader);
-            self.feed.note(&self.reader, &record, now);
-            if let Record::KeyChanged(key) = &record {
-                self.callers.note_key(key);
-            }
-            let frames = self.reader.ledger().frames();
-            let due = frames - self.hashed_frames >= self.hash_every_frames;
-            if due && frames.is_multiple_of(CHECKPOINT_FRAMES) {
-                self.hashed_frames = frames;
-                self.write_hash();
-            }
-        }
-        true
-    }
-
-    /// Puts the state's hash into the log, for whoever replays it to meet. Left out when the log is
-    /// short of room, because orders and cancels need it more, and when the reader lags so far that
-    /// a replay may have forgotten the state which it is of.
-    fn write_hash(&mut self) {
-        let ledger = self.reader.ledger();
-        let lag_bytes = self.log.claimed().0 - ledger.end().0;
-        if HASH_LAG_BYTES_MAX <= lag_bytes || !self.log.room_for_order(self.shards) {
-            return;
-        }
-        self.payload.clear();
-        StateHash { through: ledger.end(), hash: ledger.state_hash() }.encode(&mut self.payload);
-        self.log.append(StateHash::KIND, &self.payload);
+    /// Applies frames up to `mark`; returns whether there were any.
+    pub(crate) fn follow(&mut self, mark: Position, now: TimeMs) -> bool {
+        let Self { followed, searching, hashes, .. } = self;
+        followed.follow(mark, now, |record, reader| {
+            searching.note(record, reader);
+            hashes.follow(reader.ledger());
+        })
     }
 
     /// Answers a request; gives it back if there is no time for it in this turn.
@@ -399,13 +308,13 @@ impl Reading {
         }
         let caller = if route.class() == Class::Account {
             let window = if is_act(route.endpoint) { Window::Write } else { Window::Read };
-            match self.callers.check(head, route, body, now, window, &mut job.toll) {
+            match self.followed.callers.check(head, route, body, now, window, &mut job.toll) {
                 Ok(caller) => Some(caller),
                 Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),
                 Err(reject) => {
-                    let judged = Judged { now, window_s: self.callers.window_s(window) };
+                    let judged = Judged { now, window_s: self.followed.callers.window_s(window) };
                     let explain = self.explains.then(|| {
-                        let found = self.callers.explain(head, route, body, now, window);
+                        let found = self.followed.callers.explain(head, route, body, now, window);
                         explain::presenting(&found, head, route, body, judged)
                     });
                     let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
@@ -422,7 +331,7 @@ impl Reading {
         }
         if route.endpoint == Endpoint::Limits {
             let mut json = Writer::new(&mut self.body);
-            toll::write(json.open_object(), self.callers.limits());
+            toll::write(json.open_object(), self.followed.callers.limits());
             json.close_object();
             return Ok((job, 200));
         }
@@ -436,7 +345,7 @@ impl Reading {
         };
         if route.endpoint == Endpoint::ValidateReadonlyKey {
             let valid = reader::read_shown_key(&request, &mut self.body).map(|(address, key)| {
-                let valid = self.callers.is_readonly_key(&address, &key);
+                let valid = self.followed.callers.is_readonly_key(&address, &key);
                 self.body.extend_from_slice(format!("{{\"valid\":{valid}}}").as_bytes());
             });
             return Ok((job, valid.err().unwrap_or(200)));
@@ -465,7 +374,7 @@ impl Reading {
     ) -> Result<(Box<ReadJob>, u16), Read> {
         let act = match endpoint {
             Endpoint::ApiKeys | Endpoint::ApiKeyRevoke => key_acts::of_key(caller, head, endpoint, job),
-            Endpoint::ReadonlyKeyRevoke => match self.reader.read_key(body, &mut self.body) {
+            Endpoint::ReadonlyKeyRevoke => match self.followed.reader.read_key(body, &mut self.body) {
                 Ok(meant) => key_acts::of_readonly(caller, endpoint, Some(meant), job),
                 Err(status) => return Ok((job, status)),
             },
@@ -481,10 +390,10 @@ impl Reading {
         request: &ReadRequest<'_>,
         mut job: Box<ReadJob>,
     ) -> Result<(Box<ReadJob>, u16), Read> {
-        let extras = Extras { book: self.feed.book_mark(&self.reader, request), ..self.extras(&job) };
+        let extras = Extras { book: self.followed.book_mark(request), ..self.extras(&job) };
         let response = Response::begin(&mut job.answer, 200, ContentType::Json, &extras);
         let body_at = job.answer.len();
-        let status = self.reader.answer(request, &mut job.answer);
+        let status = self.followed.reader.answer(request, &mut job.answer);
         self.note_unreadable();
         if status == 200 {
             finish(response, &mut job);
@@ -497,7 +406,7 @@ impl Reading {
 
     /// Reports what could not be read, each place once: clients may ask for it as often as they like.
     fn note_unreadable(&mut self) {
-        let Some(fault) = self.reader.take_unreadable() else {
+        let Some(fault) = self.followed.reader.take_unreadable() else {
             return;
         };
         self.unreadable += 1;
@@ -546,9 +455,38 @@ impl Reading {
 
     /// The headers that every answer has.
     fn extras(&self, job: &ReadJob) -> Extras<'static> {
-        let seq = Some(self.follower.position().0);
+        let seq = Some(self.applied().0);
         let rate_limit = job.toll.head();
         Extras { connection: connection_word(job.keep_alive), seq, rate_limit, ..Extras::default() }
+    }
+}
+
+/// The state's hashes on their way into the log.
+struct Hashes {
+    log: Arc<Log>,
+    every_frames: u64,
+    hashed_frames: u64,
+    shards: u16,
+    payload: Vec<u8>,
+}
+
+impl Hashes {
+    /// Puts the state's hash into the log if it is time for one, for whoever replays it to meet. Left out when the log
+    /// is short of room, because orders and cancels need it more, and when `ledger` lags so far that a replay may have
+    /// forgotten the state which it is of.
+    fn follow(&mut self, ledger: &Ledger) {
+        let frames = ledger.frames();
+        if frames - self.hashed_frames < self.every_frames || !frames.is_multiple_of(CHECKPOINT_FRAMES) {
+            return;
+        }
+        self.hashed_frames = frames;
+        let lag_bytes = self.log.claimed().0 - ledger.end().0;
+        if HASH_LAG_BYTES_MAX <= lag_bytes || !self.log.room_for_order(self.shards) {
+            return;
+        }
+        self.payload.clear();
+        StateHash { through: ledger.end(), hash: ledger.state_hash() }.encode(&mut self.payload);
+        self.log.append(StateHash::KIND, &self.payload);
     }
 }
 

@@ -52,12 +52,13 @@ impl Rig {
 
     fn start_as_on(options: &Options, cpus: &[usize]) -> Result<Self, String> {
         let mut plan = unpinned(options, cpus)?;
-        let trading = plan.topology.trading_loops();
+        // All but a reader's own.
+        let by_hand = plan.topology.reader_loop().max(1);
         // A turn with nothing to do must come back.
-        for core in &mut plan.topology.loops[..trading] {
+        for core in &mut plan.topology.loops[..by_hand] {
             core.wait = Wait::Spin;
         }
-        let (running, cores) = start_but(trading, plan, Clock::real())?;
+        let (running, cores) = start_but(by_hand, plan, Clock::real())?;
         let mut rig = Self { cores, running };
         rig.turn();
         Ok(rig)
@@ -69,18 +70,18 @@ impl Rig {
         self.running.http()
     }
 
-    /// One turn of every trading loop; false at the end of the process.
+    /// One turn of every loop that is turned by hand; false at the end of the process.
     pub fn turn(&mut self) -> bool {
         let mut going = true;
         for no in 0..self.cores.len() {
-            going &= self.turn_shard(no);
+            going &= self.turn_loop(no);
         }
         going
     }
 
-    /// One turn of the loop of one shard; the others stand still.
-    pub fn turn_shard(&mut self, shard: usize) -> bool {
-        self.cores[shard].turn()
+    /// One turn of one loop; the others stand still. Shards' loops come first, that of a feed apart is the last.
+    pub fn turn_loop(&mut self, no: usize) -> bool {
+        self.cores[no].turn()
     }
 
     /// Gives each owner `amount`.

@@ -12,6 +12,7 @@ use super::caller::{self, Callers};
 use super::clock::STEP_MS;
 use super::core_loop::Roles;
 use super::executor;
+use super::followed::Followed;
 use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::operator::journal::law;
@@ -177,7 +178,9 @@ fn give_roles(
     held.snapshotter = Some(snapshotter::start(shared, parts)?);
     // Nothing is refused from here on.
     let mut searching = Some(Searching::new(ends, &reader));
-    let mut reader = Some(reader);
+    let feed_reader =
+        (plan.topology.feed_loop() != plan.topology.reader_loop()).then(|| reader.for_streams());
+    let (mut reader, mut feed_reader) = (Some(reader), feed_reader);
     for (no, loop_plan) in plan.topology.loops.iter().enumerate() {
         let callers =
             || Callers::new(plan, Arc::clone(&registry), master.clone(), Arc::clone(&shared.limits));
@@ -195,22 +198,25 @@ fn give_roles(
             };
             Trade::new(plan, parts)
         });
+        let followed = |reader| {
+            let follower = Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments)));
+            Followed::new(reader, follower, callers(), &stream_id)
+        };
+        let feeding = (loop_plan.feed && !loop_plan.reader)
+            .then(|| followed(feed_reader.take().expect("there is one feed")));
         let reading = loop_plan.reader.then(|| {
             Reading::new(reading::Parts {
-                reader: reader.take().expect("there is one reader"),
-                follower: Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments))),
+                followed: followed(reader.take().expect("there is one reader")),
                 log: Arc::clone(&log),
                 hash_every_frames: plan.hash_every_frames,
                 shards,
-                callers: callers(),
                 verifier: Verifier::new(caller::domains(plan)),
                 prefixes: prefixes(plan),
                 searching: searching.take().expect("there is one reader"),
-                stream_id: &stream_id,
                 explains: plan.explains,
             })
         });
-        let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading };
+        let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading, feeding };
         assert!(shared.roles[no].push(roles).is_ok(), "roles are given once");
         shared.wakers[no].ring();
     }

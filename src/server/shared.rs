@@ -88,7 +88,7 @@ impl Shared {
             posts: Posts::new(loops),
             roles: (0..loops).map(|_| ArrayQueue::new(1)).collect(),
             machine: Arc::new(MachineView::new(&plan)),
-            snapshots: Requests::new(),
+            snapshots: Requests::new(plan.topology.followers()),
             ending,
             house: House::new(plan.limits.connections_max),
             held: Held::default(),

@@ -2,8 +2,8 @@
 //!
 //! It loads the last snapshot into a state of its own and applies what segments hold after it: recovery itself, while
 //! the server runs. It has the lowest priority and no CPU of its own, and shares nothing with shards and reader but the
-//! files; so neither of them ever waits for it. When a snapshot is complete, the reader is handed the archive that it
-//! names, and forgets what that holds.
+//! files; so neither of them ever waits for it. When a snapshot is complete, the reader, and a feed apart from it, are
+//! handed the archive that it names, and forget what that holds.
 //!
 //! A snapshot that cannot be made is reported and changes nothing: the older ones stay. It is tried again as soon as
 //! somebody asks, and by itself a little later.
@@ -12,6 +12,7 @@
 //! other, and rests as long after each as the step took: so others have the disk half of the time,
 //! and a request or a stop waits for one step.
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::JoinHandle;
@@ -61,10 +62,20 @@ const ASKED_MAX: usize = 16;
 pub(crate) struct Requests {
     asked: ArrayQueue<Pending>,
     done: ArrayQueue<(Pending, Result<Taken, String>)>,
-    /// The newest archive, and where its snapshot was taken, on its way to the reader.
+    /// One for each loop that follows the log, from this loop on.
+    handovers: Vec<Handover>,
+    first_follower: usize,
+}
+
+/// Between the thread and one loop that follows the log.
+#[derive(Debug)]
+pub(crate) struct Handover {
+    /// The newest archive, and where its snapshot was taken, on its way to the loop.
     archive: ArrayQueue<(Position, Archive)>,
-    /// How far the reader has followed the log: it still reads the segments from there on.
-    followed: AtomicU64,
+    /// How far the loop has followed the log: it still reads the segments from there on.
+    applied: AtomicU64,
+    /// How many orders its state has in memory.
+    orders: AtomicU64,
 }
 
 /// A snapshot that is there.
@@ -78,12 +89,18 @@ pub(crate) struct Taken {
 }
 
 impl Requests {
-    pub(crate) fn new() -> Self {
+    /// No requests yet; the log is followed by the loops `followers`.
+    pub(crate) fn new(followers: Range<usize>) -> Self {
+        let handover = |_| Handover {
+            archive: ArrayQueue::new(1),
+            applied: AtomicU64::new(0),
+            orders: AtomicU64::new(0),
+        };
         Self {
             asked: ArrayQueue::new(ASKED_MAX),
             done: ArrayQueue::new(ASKED_MAX),
-            archive: ArrayQueue::new(1),
-            followed: AtomicU64::new(0),
+            first_follower: followers.start,
+            handovers: followers.map(handover).collect(),
         }
     }
 
@@ -92,13 +109,37 @@ impl Requests {
         self.asked.push(pending).is_ok()
     }
 
-    /// Notes how far the reader has followed the log.
-    pub(crate) fn note_followed(&self, position: Position) {
-        // Relaxed: nothing else is told by it.
-        self.followed.store(position.0, Ordering::Relaxed);
+    /// What loop `no`, which follows the log, is handed.
+    pub(crate) fn handover(&self, no: usize) -> &Handover {
+        &self.handovers[no - self.first_follower]
     }
 
-    /// The archive of the last snapshot, if the reader does not have it yet.
+    /// How far all have followed the log.
+    fn applied_by_all(&self) -> Position {
+        let applied = self.handovers.iter().map(Handover::applied);
+        applied.min().expect("the reader follows the log")
+    }
+}
+
+impl Handover {
+    /// Notes how far this loop has followed the log, and how many orders it has in memory.
+    pub(crate) fn note(&self, applied: Position, orders: usize) {
+        // Relaxed: nothing else is told by them.
+        self.applied.store(applied.0, Ordering::Relaxed);
+        self.orders.store(orders as u64, Ordering::Relaxed);
+    }
+
+    /// How far this loop had followed the log when its last turn began.
+    pub(crate) fn applied(&self) -> Position {
+        Position(self.applied.load(Ordering::Relaxed))
+    }
+
+    /// How many orders it had in memory then.
+    pub(crate) fn orders(&self) -> u64 {
+        self.orders.load(Ordering::Relaxed)
+    }
+
+    /// The archive of the last snapshot, if this loop does not have it yet.
     pub(crate) fn next_archive(&self) -> Option<(Position, Archive)> {
         self.archive.pop()
     }
@@ -154,7 +195,7 @@ pub(crate) struct Parts {
     pub(crate) settings: Settings,
     /// The segment in which the last snapshot ends; 0 if there is none.
     pub(crate) last_segment: u64,
-    /// The archive that the reader has.
+    /// The archive that the reader has, and a feed apart from it.
     pub(crate) archive: Archive,
 }
 
@@ -284,13 +325,17 @@ impl Snapshotter {
         Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })
     }
 
-    /// Gives the reader the archive of the snapshot at `base`. The one before stays here until the reader has dropped
-    /// its own: so the reader is never the last that has it, and never frees its memory.
+    /// Gives the loops that follow the log the archive of the snapshot at `base`. The one before stays here until they
+    /// have dropped theirs: so no loop is ever the last that has it, and none frees its memory.
     fn hand_over(&mut self, base: &Base) -> Result<(), Fault> {
         let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
         self.before = std::mem::replace(&mut self.parts.archive, archive.clone());
-        self.shared.snapshots.archive.force_push((base.position(), archive));
-        self.ring_reader();
+        for handover in &self.shared.snapshots.handovers {
+            handover.archive.force_push((base.position(), archive.clone()));
+        }
+        for no in self.shared.plan.topology.followers() {
+            self.shared.wakers[no].ring();
+        }
         Ok(())
     }
 
@@ -300,8 +345,7 @@ impl Snapshotter {
         let Some(keep) = self.shared.plan.history_keep else {
             return;
         };
-        let followed = Position(self.shared.snapshots.followed.load(Ordering::Relaxed));
-        match snapshots.give_back(segments, log, followed, keep) {
+        match snapshots.give_back(segments, log, self.shared.snapshots.applied_by_all(), keep) {
             Ok(0) => {}
             Ok(gone) => tracing::info!("journal.history_keep: {gone} sealed segments were given back"),
             Err(fault) => tracing::error!("journal.history_keep: {fault}"),

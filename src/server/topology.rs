@@ -3,8 +3,9 @@
 //! One loop is one OS thread. Each shard has a loop of its own, which also carries the sockets of
 //! trading connections (its ingress) and, on shard 0, the registrar. With `cpu.ingress` those sockets,
 //! and parsing, limits, HMAC and signatures with them, are on loops of their own, and a shard's loop does
-//! nothing but match. One more loop carries reader, feed, admin and the public listener. With one allowed CPU and one shard, all of it is on one
-//! loop and nothing is pinned. Which CPU is whose, and why, is `topology::placement`'s to say.
+//! nothing but match. One more loop carries reader, admin and the public listener, and the streams (the feed), unless
+//! `cpu.feed` gives them a loop of their own, which follows the log by itself. With one allowed CPU and one shard, all
+//! of it is on one loop and nothing is pinned. Which CPU is whose, and why, is `topology::placement`'s to say.
 //!
 //! The journal thread never shares a CPU with a loop that spins: a plan that says so is refused.
 
@@ -62,8 +63,10 @@ pub struct LoopPlan {
     /// Whether it has sockets of trading connections: every shard's loop, unless there are loops for
     /// that alone.
     pub ingress: bool,
-    /// Whether it carries reader, feed, admin and the listeners.
+    /// Whether it carries reader, admin and the listeners.
     pub reader: bool,
+    /// Whether it carries the streams: the reader's, unless there is a loop for that alone.
+    pub feed: bool,
 }
 
 impl LoopPlan {
@@ -79,7 +82,13 @@ impl LoopPlan {
             }
         }
         if self.reader {
-            roles.push("reader, feed, admin".to_owned());
+            roles.push("reader".to_owned());
+        }
+        if self.feed {
+            roles.push("feed".to_owned());
+        }
+        if self.reader {
+            roles.push("admin".to_owned());
         }
         roles.join(", ")
     }
@@ -88,8 +97,8 @@ impl LoopPlan {
 /// All loops.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topology {
-    /// Loop i carries shard i; after them come loops for ingress alone, if any; the reader's loop is the last one (or
-    /// the only one).
+    /// Loop i carries shard i; after them come loops for ingress alone, if any, and one for the feed alone, if it is
+    /// apart; the reader's loop is the last one (or the only one).
     pub loops: Vec<LoopPlan>,
     /// How many shards.
     pub shards: u16,
@@ -108,6 +117,18 @@ impl Topology {
     #[must_use]
     pub fn reader_loop(&self) -> usize {
         self.loops.len() - 1
+    }
+
+    /// The loop that carries the streams.
+    #[must_use]
+    pub fn feed_loop(&self) -> usize {
+        self.loops.iter().position(|plan| plan.feed).expect("somebody has the streams")
+    }
+
+    /// The loops that follow the log: the feed's, if it is apart, and the reader's.
+    #[must_use]
+    pub fn followers(&self) -> Range<usize> {
+        self.feed_loop()..self.loops.len()
     }
 
     /// How many loops take part in trading: shards' and ingress loops, which come first.
@@ -183,9 +204,10 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let policy = cpus::policy(options)?;
     let ingress = cpus::ingress_count(options, policy)?;
     let allowed = machine.allowed.as_slice();
-    let shards = cpus::shard_count(options, machine, policy, ingress)?;
-    let merged = allowed.len() == 1 && shards == 1 && ingress == 0;
-    let count = if merged { 1 } else { usize::from(shards) + ingress + 1 };
+    let feed = cpus::has_feed_apart(options);
+    let shards = cpus::shard_count(options, machine, policy, ingress + usize::from(feed))?;
+    let merged = allowed.len() == 1 && shards == 1 && ingress == 0 && !feed;
+    let count = if merged { 1 } else { usize::from(shards) + ingress + usize::from(feed) + 1 };
     let order = placement::order(machine, policy, count);
     let mut places = match policy {
         Policy::Explicit => cpus::named_places(options, &order, shards, merged)?,
@@ -195,15 +217,14 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     };
     // A loop that spins uses up a quota in which it has done nothing.
     let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
-    let loops = Loops { count, ingress, has_spare_cores, dev };
+    let loops = Loops { count, ingress, feed, has_spare_cores, dev };
     let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
-    keep_the_reader_off_a_spin(&mut places, &order, &waits);
+    keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, allowed)?),
     };
-    refuse_a_feed_apart(options, places.last().copied().flatten())?;
-    let loops = assemble(&places, &waits, shards);
+    let loops = assemble(&places, &waits, shards, feed);
     let mut topology =
         Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
     refuse_a_shared_spin(&topology, allowed)?;
@@ -213,16 +234,24 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     Ok(topology)
 }
 
-/// If every loop but the reader's has a CPU, gives the reader's the first one on which no loop spins: elsewhere it
-/// would take turns with a loop that spins, and orders would wait for it.
-fn keep_the_reader_off_a_spin(places: &mut [Option<usize>], order: &[usize], waits: &[Wait]) {
-    let Some((reader @ None, loops)) = places.split_last_mut() else { return };
-    let Some(taken) = loops.iter().copied().collect::<Option<Vec<usize>>>() else { return };
-    if taken.is_empty() || !waits.contains(&Wait::Spin) {
+/// If every loop but the last `followers`, who follow the log, has a CPU, gives those of them that have none the first
+/// one on which no loop spins: elsewhere they would take turns with a loop that spins, and orders would wait for them.
+fn keep_followers_off_a_spin(
+    places: &mut [Option<usize>],
+    order: &[usize],
+    waits: &[Wait],
+    followers: usize,
+) {
+    let trading = places.len() - followers.min(places.len());
+    if trading == 0 || places[..trading].contains(&None) || !waits.contains(&Wait::Spin) {
         return;
     }
-    let spins = |cpu| taken.iter().zip(waits).any(|(&place, wait)| place == cpu && *wait == Wait::Spin);
-    *reader = order.iter().copied().find(|&cpu| !spins(cpu));
+    let spins =
+        |cpu| places.iter().zip(waits).any(|(&place, wait)| place == Some(cpu) && *wait == Wait::Spin);
+    let quiet = order.iter().copied().find(|&cpu| !spins(cpu));
+    for place in &mut places[trading..] {
+        *place = place.or(quiet);
+    }
 }
 
 /// A CPU of its own for the journal thread if there is one, else one that no loop spins on; none
@@ -241,23 +270,25 @@ fn journal_place(
     own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
-fn assemble(places: &[Option<usize>], waits: &[Wait], shards: u16) -> Vec<LoopPlan> {
+fn assemble(places: &[Option<usize>], waits: &[Wait], shards: u16, feed_is_apart: bool) -> Vec<LoopPlan> {
     let last = places.len() - 1;
-    let apart = usize::from(shards) < last;
+    let feed_at = last - usize::from(feed_is_apart);
+    let ingress_is_apart = usize::from(shards) < feed_at;
     places
         .iter()
         .zip(waits)
         .enumerate()
         .map(|(index, (&cpu, &wait))| {
-            let reader = index == last;
+            let (reader, feed) = (index == last, index == feed_at);
             let shard = u16::try_from(index).ok().filter(|&number| number < shards);
             let name = match shard {
                 Some(shard) => format!("outcry-shard{shard}"),
                 None if reader => "outcry-reader".to_owned(),
+                None if feed => "outcry-feed".to_owned(),
                 None => format!("outcry-ingress{}", index - usize::from(shards)),
             };
-            let ingress = if apart { shard.is_none() && !reader } else { shard.is_some() };
-            LoopPlan { name, cpu, wait, shard, ingress, reader }
+            let ingress = if ingress_is_apart { shard.is_none() && index < feed_at } else { shard.is_some() };
+            LoopPlan { name, cpu, wait, shard, ingress, reader, feed }
         })
         .collect()
 }
@@ -295,21 +326,6 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     "lowest priority, beside the pinned loops where there is room".clone_into(&mut others.why);
     rows.push(others);
     rows
-}
-
-/// The feed's subscribers are served by the reader's loop, so it cannot have a CPU of its own.
-fn refuse_a_feed_apart(options: &Options, reader: Option<usize>) -> Result<(), String> {
-    match options.cpu_feed.as_str() {
-        "auto" => Ok(()),
-        text if text.parse().ok() == reader && reader.is_some() => Ok(()),
-        text => {
-            let reader = reader.map_or_else(|| "not pinned".to_owned(), |cpu| format!("on CPU {cpu}"));
-            Err(format!(
-                "cpu.feed: {text} cannot be had: the feed shares the reader's loop, which is {reader}; \
-                 leave it auto, and move both by cpu.reader"
-            ))
-        }
-    }
 }
 
 fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), String> {
@@ -496,6 +512,72 @@ mod tests {
             let why = &topology.rows[2].why;
             assert_eq!(why.contains("shares this one with outcry-"), reader.is_some(), "{why}");
         }
+    }
+
+    #[test]
+    fn the_feed_shares_the_readers_loop_or_has_one_before_it() {
+        // Policy, shards' CPUs, the feed, the reader's CPU, of how many: the loops with their CPUs.
+        for (policy, shards, feed, reader, cpus, expected) in [
+            ("auto", "", "auto", "auto", 4, "shard0@1 reader+feed@2"),
+            ("auto", "", "own", "auto", 8, "shard0@1 shard1@2 shard2@3 shard3@4 feed@5 reader@6"),
+            ("auto", "", "own", "auto", 4, "shard0@0 feed@1 reader@2"),
+            ("auto", "", "own", "auto", 2, "shard0 feed reader"),
+            ("auto", "", "own", "auto", 1, "shard0 feed reader"),
+            ("unpinned", "", "own", "auto", 4, "shard0 feed reader"),
+            ("explicit", "0", "2", "1", 3, "shard0@0 feed@2 reader@1"),
+            ("explicit", "0", "own", "1", 2, "shard0@0 feed reader@1"),
+            ("explicit", "0", "own", "1", 3, "shard0@0 feed@2 reader@1"),
+            ("explicit", "0", "2", "auto", 3, "shard0@0 feed@2 reader@1"),
+            ("explicit", "0", "1", "1", 3, "shard0@0 reader+feed@1"),
+        ] {
+            let set = |options: &mut Options| {
+                options.cpu_policy = policy.into();
+                options.cpu_shard_cpus = shards.split_terminator(',').map(str::to_owned).collect();
+                (options.cpu_feed, options.cpu_reader) = (feed.into(), reader.into());
+            };
+            let topology = with(set, cpus).unwrap_or_else(|fault| panic!("{policy}, {feed}: {fault}"));
+            let shown = topology.loops.iter().map(|plan| {
+                let shared = if plan.reader && plan.feed { "+feed" } else { "" };
+                let place = plan.cpu.map_or_else(String::new, |cpu| format!("@{cpu}"));
+                format!("{}{shared}{place}", plan.name.replace("outcry-", ""))
+            });
+            assert_eq!(shown.collect::<Vec<_>>().join(" "), expected, "{policy}, {feed}, {cpus} CPUs");
+            let roles: Vec<&str> = topology.rows.iter().map(|row| row.roles.as_str()).collect();
+            let apart = topology.feed_loop() != topology.reader_loop();
+            assert_eq!(roles.contains(&"feed"), apart, "{roles:?}");
+            assert_eq!(roles.contains(&"reader, feed, admin"), !apart, "{roles:?}");
+            assert_eq!(topology.trading_loops() + topology.followers().len(), topology.loops.len());
+        }
+        let refused = |policy: &str, feed: &str| {
+            let set = |options: &mut Options| {
+                (options.cpu_policy, options.cpu_feed) = (policy.into(), feed.into());
+            };
+            with(set, 4).expect_err("refused")
+        };
+        assert_eq!(
+            refused("auto", "2"),
+            "cpu.feed: names CPUs, but cpu.policy is auto; say cpu.policy=explicit, or cpu.feed=own"
+        );
+        assert_eq!(
+            refused("explicit", "alone"),
+            "cpu.feed: alone is not one of auto, own, or the CPUs this process may use: [0, 1, 2, 3]"
+        );
+    }
+
+    #[test]
+    fn a_feed_of_its_own_keeps_off_named_cpus_and_off_a_spin() {
+        let plan = |cpus, journal: &str| {
+            let set = |options: &mut Options| {
+                (options.cpu_policy, options.cpu_feed) = ("explicit".into(), "own".into());
+                (options.cpu_shard_cpus, options.cpu_reader) = (vec!["0".into()], "1".into());
+                (options.cpu_journal, options.cpu_wait) = (journal.into(), "shard=spin".into());
+            };
+            let topology = with(set, cpus).expect("a topology");
+            (topology.loops.iter().map(|plan| plan.cpu).collect::<Vec<_>>(), topology.journal_cpu)
+        };
+        assert_eq!(plan(4, "2"), (vec![Some(0), Some(3), Some(1)], Some(2)));
+        // No CPU is left to it or to the journal: both share the reader's, and not the one that spins.
+        assert_eq!(plan(2, "auto"), (vec![Some(0), Some(1), Some(1)], Some(1)));
     }
 
     #[test]

@@ -2,10 +2,10 @@
 //!
 //! | written | meant |
 //! |---|---|
-//! | `auto` | with cores to spare, shards spin for a while, then park; so does the journal's thread, where answers wait for it; the reader parks |
-//! | `spin`, `spin-then-park`, `park` | every shard's loop; the reader's too, but it never spins by one word for all |
-//! | `shard=spin,ingress=park,reader=park` | by role; a role that is not named waits as `auto` says |
-//! | `spin,spin,park` | by loop, shards first, then ingress, the reader's last |
+//! | `auto` | with cores to spare, shards spin for a while, then park; so do a feed apart from the reader, and the journal's thread where answers wait for it; the reader parks |
+//! | `spin`, `spin-then-park`, `park` | every loop; but the reader's never spins by one word for all |
+//! | `shard=spin,ingress=park,feed=park,reader=park` | by role; a role that is not named waits as `auto` says |
+//! | `spin,spin,park` | by loop, shards first, then ingress, the feed's, the reader's last |
 //! | `journal=spin-then-park` | the journal's thread too, which has to have a CPU of its own then |
 
 use super::topology::Wait;
@@ -15,8 +15,10 @@ use super::topology::Wait;
 pub(crate) struct Loops {
     /// How many there are; the last one carries the reader.
     pub(crate) count: usize,
-    /// How many are for ingress alone; they come before the reader's.
+    /// How many are for ingress alone; they come after the shards'.
     pub(crate) ingress: usize,
+    /// Whether the one before the reader's is for the feed alone.
+    pub(crate) feed: bool,
     /// Whether there are cores that nobody else needs.
     pub(crate) has_spare_cores: bool,
     /// `dev` never spins.
@@ -52,18 +54,22 @@ fn is_reader(index: usize, loops: Loops) -> bool {
     1 < loops.count && index + 1 == loops.count
 }
 
+fn is_feed(index: usize, loops: Loops) -> bool {
+    loops.feed && index + 2 == loops.count
+}
+
 fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
     let count = loops.count;
     if words.len() != 1 && words.len() != count {
         return Err(format!(
-            "cpu.wait: names {} loops, there are {count}: one for each shard, then the reader's; \
-             or name roles, as in shard=spin,reader=park",
+            "cpu.wait: names {} loops, there are {count}: shards first, then ingress and the feed if they are apart, \
+             the reader's last; or name roles, as in shard=spin,reader=park",
             words.len()
         ));
     }
     (0..count)
         .map(|index| match words.get(index).unwrap_or(&words[0]) {
-            // One word for all is meant for the loops that trade; the reader's has time.
+            // One word for all is meant for the loops that trade, and for a feed apart; the reader's has time.
             &"spin" if words.len() == 1 && is_reader(index, loops) => Ok(Wait::Park),
             word => wait(word, index, loops),
         })
@@ -71,7 +77,7 @@ fn by_loop(words: &[&str], loops: Loops) -> Result<Vec<Wait>, String> {
 }
 
 fn by_role(words: &[&str], loops: Loops) -> Result<Waits, String> {
-    let (mut shard, mut reader, mut ingress, mut journal) = (None, None, None, None);
+    let (mut shard, mut ingress, mut feed, mut reader, mut journal) = (None, None, None, None, None);
     for word in words {
         let Some((role, wait)) = word.split_once('=') else {
             return Err(format!("cpu.wait: {word} names no role; allowed: shard=…, reader=…, or words only"));
@@ -81,17 +87,21 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Waits, String> {
             "reader" => &mut reader,
             "ingress" if 0 < loops.ingress => &mut ingress,
             "ingress" => return Err(shared("ingress", "every shard's loop", "shard")),
+            "feed" if loops.feed => &mut feed,
             "feed" => return Err(shared("feed", "the reader's loop", "reader")),
             "journal" => &mut journal,
-            other => return Err(format!("cpu.wait: {other} is not one of shard, ingress, reader, journal")),
+            other => {
+                return Err(format!("cpu.wait: {other} is not one of shard, ingress, feed, reader, journal"));
+            }
         };
         if of_role.replace(wait.trim()).is_some() {
             return Err(format!("cpu.wait: {} is named twice", role.trim()));
         }
     }
     let of_loop = |index| {
-        let of_role = match index + 1 + loops.ingress {
+        let of_role = match index + 1 + usize::from(loops.feed) + loops.ingress {
             _ if is_reader(index, loops) => reader,
+            _ if is_feed(index, loops) => feed,
             end if end < loops.count => shard,
             _ if loops.ingress == 0 => shard,
             _ => ingress,
@@ -129,7 +139,7 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<&[Wait], &str>) {
-        let loops = Loops { count: 3, ingress: 0, has_spare_cores: true, dev: false };
+        let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true, dev: false };
         let parse = |loops| parse(text, loops).map(|waits| waits.loops);
         assert_eq!(parse(loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
         let dev = parse(Loops { dev: true, ..loops });
@@ -152,7 +162,7 @@ mod tests {
     #[test]
     fn loops_for_ingress_alone_have_a_word_of_their_own() {
         use Wait::{Park, Spin, SpinThenPark};
-        let loops = Loops { count: 4, ingress: 2, has_spare_cores: true, dev: false };
+        let loops = Loops { count: 4, ingress: 2, feed: false, has_spare_cores: true, dev: false };
         for (text, expected) in [
             ("shard=spin,ingress=park", [Spin, Park, Park, Park]),
             ("ingress=spin,reader=spin", [SpinThenPark, Spin, Spin, Spin]),
@@ -160,6 +170,25 @@ mod tests {
         ] {
             assert_eq!(parse(text, loops).map(|waits| waits.loops), Ok(expected.to_vec()), "{text}");
         }
+    }
+
+    #[test]
+    fn a_feed_apart_waits_as_a_shard_does_unless_it_has_a_word_of_its_own() {
+        use Wait::{Park, Spin, SpinThenPark};
+        let loops = Loops { count: 4, ingress: 1, feed: true, has_spare_cores: true, dev: false };
+        for (text, expected) in [
+            ("auto", [SpinThenPark, SpinThenPark, SpinThenPark, Park]),
+            ("spin", [Spin, Spin, Spin, Park]),
+            ("feed=spin", [SpinThenPark, SpinThenPark, Spin, Park]),
+            ("shard=spin,ingress=park,feed=park", [Spin, Park, Park, Park]),
+            ("reader=spin", [SpinThenPark, SpinThenPark, SpinThenPark, Spin]),
+            ("park,park,spin,park", [Park, Park, Spin, Park]),
+        ] {
+            assert_eq!(parse(text, loops).map(|waits| waits.loops), Ok(expected.to_vec()), "{text}");
+        }
+        let alone = Loops { count: 3, ingress: 0, ..loops };
+        let waits = parse("shard=park,feed=spin", alone).map(|waits| waits.loops);
+        assert_eq!(waits, Ok(vec![Park, Spin, Park]));
     }
 
     #[test]
@@ -176,7 +205,7 @@ mod tests {
             ("shard=park,journal=spin", false, Some(Spin)),
             ("journal=spin", true, Some(Park)),
         ] {
-            let loops = Loops { count: 3, ingress: 0, has_spare_cores: true, dev };
+            let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true, dev };
             assert_eq!(parse(text, loops).map(|waits| waits.journal), Ok(expected), "{text}");
         }
     }
@@ -187,15 +216,17 @@ mod tests {
         check("shard=sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
         check(
             "spin,park",
-            Err("cpu.wait: names 2 loops, there are 3: one for each shard, then the reader's; \
-                 or name roles, as in shard=spin,reader=park"),
+            Err(
+                "cpu.wait: names 2 loops, there are 3: shards first, then ingress and the feed if they are apart, \
+                 the reader's last; or name roles, as in shard=spin,reader=park",
+            ),
         );
         check(
             "shard=spin,park",
             Err("cpu.wait: park names no role; allowed: shard=…, reader=…, or words only"),
         );
         check("shard=spin,shard=park", Err("cpu.wait: shard is named twice"));
-        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, reader, journal"));
+        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, feed, reader, journal"));
         check(
             "ingress=spin",
             Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),

@@ -7,14 +7,14 @@
 //! |---|---|---|
 //! | signature check | measured; of a known signer [`KNOWN_PARTS`] | a loop with sockets |
 //! | sockets, parsing, HMAC, matching, frame, answer | [`REST_NS`] | the same |
-//! | following the log | [`READER_NS`] | the reader's loop |
+//! | following the log | [`READER_NS`] | the reader's loop, and that of a feed apart |
 //! | matching, where a shard has no sockets | [`MATCH_NS`], an estimate | the shard's loop |
 //!
 //! Orders are assumed to spread evenly over connections and shards. A core's time can be spent once: loops on one
 //! core share it, two threads of a core count as one, and loops that are not pinned share the cores that pinned ones
 //! leave. What the journal's thread and the system need is not counted.
 
-use super::checks::{LoopWork, Needs, Scene, Sleeps, percent};
+use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
@@ -22,7 +22,7 @@ use super::placement::SHARDS_MAX;
 
 /// An order's CPU time on a loop with sockets, all but its signature check.
 pub const REST_NS: u64 = 9_700;
-/// An order's CPU time on the reader's loop.
+/// An order's CPU time on the reader's loop, and on that of a feed apart.
 pub const READER_NS: u64 = 1_500;
 /// An order's CPU time on a shard's loop without sockets: the match, and both ends of two rings.
 pub const MATCH_NS: u64 = 3_000;
@@ -171,7 +171,7 @@ fn works(needs: &Needs, signature_ns: u64) -> Vec<(&LoopWork, u64)> {
             (false, true) => MATCH_NS / apart,
             (false, false) => 0,
         };
-        own + if work.reader { READER_NS } else { 0 }
+        own + if work.follows.is_some() { READER_NS } else { 0 }
     };
     needs.work.iter().map(|work| (work, time(work))).collect()
 }
@@ -330,6 +330,7 @@ impl Capacity {
             let has_own_cores = self.shared().is_none();
             let apart = scene.needs.work.iter().any(|work| work.shard && !work.sockets);
             let idle = limit::idle_for_shards(scene);
+            let feeds = scene.needs.work.iter().filter(|work| work.follows == Some(Follower::Feed)).count();
             let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
             if has_own_cores && !apart && carriers < shards {
                 let full_at = rounded(orders_of(shards, self.order_ns));
@@ -349,9 +350,11 @@ impl Capacity {
                 (true, false) if idle != 0 => None,
                 (true, false) => Some(format!(
                     "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
-                     4 cores, two with 5), until the reader is full at {} without any reads; without one it only shares: it \
+                     {} cores, two with {}), until the reader is full at {} without any reads; without one it only shares: it \
                      gets what other loops, the journal and the system leave, and orders wait for turns, up to {}",
                     rounded(SECOND_NS / self.order_ns.max(1)),
+                    4 + feeds,
+                    5 + feeds,
                     rounded(SECOND_NS / READER_NS),
                     cost::time(cost::SLICE_NS)
                 )),
@@ -370,8 +373,10 @@ impl Capacity {
         if machine.performance_cores() <= needs.shards || usize::from(SHARDS_MAX) < shards {
             return None;
         }
+        let followers = needs.work.iter().map(|work| u64::from(work.follows.is_some()));
+        let following_ns = followers.sum::<u64>() * READER_NS;
         let by_quota =
-            machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / (self.order_ns + READER_NS));
+            machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / (self.order_ns + following_ns));
         let of_shards = orders_of(shards, self.order_ns);
         let (most, quota) = match by_quota.filter(|&quota| quota < of_shards) {
             Some(quota) => (quota, ", where the quota of CPU time is used up"),

@@ -206,6 +206,15 @@ pub enum Sleeps {
     Never,
 }
 
+/// For whom a loop follows the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follower {
+    /// The reader, and the feed if that shares its loop.
+    Reader,
+    /// The feed alone.
+    Feed,
+}
+
 /// What one loop does for orders.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoopWork {
@@ -217,8 +226,8 @@ pub struct LoopWork {
     pub sockets: bool,
     /// Whether it matches.
     pub shard: bool,
-    /// Whether it carries the reader, which follows the log.
-    pub reader: bool,
+    /// For whom it follows the log, if it does.
+    pub follows: Option<Follower>,
     /// When it sleeps.
     pub sleeps: Sleeps,
 }

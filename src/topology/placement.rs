@@ -58,11 +58,11 @@ pub const SHARDS_AUTO_MAX: usize = 4;
 pub const SHARDS_MAX: u16 = 64;
 
 /// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
-/// to each of `ingress` loops, and the spare ones, without which no loop spins. A loop that sleeps is
-/// woken for every order; a second shard helps only where one is full.
+/// to each of `others` (loops for ingress or for the feed alone), and the spare ones, without which no loop
+/// spins. A loop that sleeps is woken for every order; a second shard helps only where one is full.
 #[must_use]
-pub fn shards_for(machine: &Machine, ingress: usize) -> usize {
-    let left = machine.cores().saturating_sub(1 + ingress + SPARE_CORES);
+pub fn shards_for(machine: &Machine, others: usize) -> usize {
+    let left = machine.cores().saturating_sub(1 + others + SPARE_CORES);
     machine.performance_cores().min(left).clamp(1, SHARDS_AUTO_MAX)
 }
 

@@ -152,7 +152,7 @@ fn clients_of_second_shard(rig: &mut Rig, trader: &Trader) -> Vec<TcpStream> {
 /// The first of the clients that is answered while only the second shard turns, and its answer.
 fn first_answer(rig: &mut Rig, clients: &mut [TcpStream]) -> (usize, String) {
     loop {
-        rig.turn_shard(1);
+        rig.turn_loop(1);
         for (index, client) in clients.iter_mut().enumerate() {
             let text = arrived(client);
             if !text.is_empty() {

@@ -90,9 +90,8 @@ impl Site {
     }
 }
 
-#[test]
-fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
-    let mut site = Site::start();
+pub(super) fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile(feed: &str) {
+    let mut site = Site::start(feed);
     let (stream, told, mut mirror) = site.market();
     let stream_id = &told["stream_id"];
     let mut terms = Terms::default();
@@ -147,9 +146,8 @@ fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile() {
     assert_eq!(told["markets"][0]["payout"], json!(["0.3", "0.7"]), "{told}");
 }
 
-#[test]
-fn the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however() {
-    let site = Site::start();
+pub(super) fn the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however(feed: &str) {
+    let site = Site::start(feed);
     site.tick("0.001");
     operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "1"]);
     let [first, second] = &site.tokens;

@@ -27,11 +27,10 @@ impl Site {
     }
 }
 
-#[test]
-fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone() {
+pub(super) fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone(feed: &str) {
     /// Some 200 bytes each, answered with two books of several KB: more than two sockets keep for a client.
     const ASKS_MAX: usize = 4_000;
-    let mut site = Site::start();
+    let mut site = Site::start(feed);
     for cents in 1..65 {
         site.order(0, 0, Side::Buy, cents, 5, "GTC");
     }

@@ -31,12 +31,15 @@ pub(crate) const READS: &str = "Reads (GET) have no stages: of a read the server
 /// Words that appear in sentences.
 const WORDS: [(&str, &str); 9] = [
     ("p50, p99, p99.9", "half, 99 of 100, 999 of 1,000 took at most this long; p50 is the median"),
-    ("loop", "one thread of the server with all its work: a shard's, an ingress loop, or the reader's"),
+    (
+        "loop",
+        "one thread of the server with all its work: a shard's, an ingress loop, the feed's, or the reader's",
+    ),
     (
         "shard",
         "has the books of some markets, and unless `cpu.ingress` is set the connections that trade as well",
     ),
-    ("reader", "answers reads and feeds streams; there is one"),
+    ("reader", "answers reads, and feeds streams unless `cpu.feed` is set; there is one"),
     ("journal", "the thread that writes the log of all decisions to the disk"),
     (
         "spin, park",

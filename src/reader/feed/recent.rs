@@ -20,7 +20,7 @@ const _: () = assert!(
 );
 
 /// What one record did to one book.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct BookChange {
     pub(super) market: MarketNo,
     /// The market's sequence after it.
@@ -66,7 +66,7 @@ pub(super) enum Step {
 }
 
 /// The lists, and how many entries were ever added.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(in crate::reader) struct Recent {
     changes: VecDeque<BookChange>,
     events: VecDeque<Event>,

@@ -3,34 +3,61 @@ use super::*;
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
 
-/// An exchange, and what follows it.
+/// An exchange, and what follows it: beside its reader, and beside a second one for streams alone.
 struct Followed {
     exchange: Exchange,
     feed: Feed,
+    apart: (Reader, Feed),
 }
 
 impl Followed {
     fn opened() -> Self {
-        let exchange = Exchange::opened();
-        let feed = Feed::new("stream", &exchange.reader);
-        Self { exchange, feed }
+        Self::of(Exchange::opened())
+    }
+
+    fn of(exchange: Exchange) -> Self {
+        let feed = || Feed::new("stream", &exchange.reader);
+        let apart = (exchange.reader.for_streams(), feed());
+        Self { feed: feed(), apart, exchange }
     }
 
     /// A client follows rain's yes, with all that it may be told.
     fn follow(&mut self, client: u32) {
-        let now = self.exchange.time();
-        self.feed.join(client, Channel::Market);
         let text =
             format!(r#"{{"type":"market","assets_ids":["{RAIN_YES}"],"custom_feature_enabled":true}}"#);
-        let heard = self.feed.hear(client, &text, &self.exchange.reader, (now, None), |_| None);
-        assert_eq!(heard, Heard::Stays);
-        self.feed.sent();
+        self.says(client, Channel::Market, &text);
+        self.sent();
+    }
+
+    /// A client comes and says something; somebody has every key.
+    fn says(&mut self, client: u32, channel: Channel, text: &str) {
+        let now = self.exchange.time();
+        for (feed, reader) in self.feeds() {
+            feed.join(client, channel);
+            let heard = feed.hear(client, text, reader, (now, None), |_| Some(caller(ALICE, Dialect::Poly)));
+            assert_eq!(heard, Heard::Stays);
+        }
+    }
+
+    fn feeds(&mut self) -> [(&mut Feed, &Reader); 2] {
+        [(&mut self.feed, &self.exchange.reader), (&mut self.apart.1, &self.apart.0)]
+    }
+
+    fn sent(&mut self) {
+        for (feed, _) in self.feeds() {
+            feed.sent();
+        }
     }
 
     fn notes(&mut self, record: impl Into<Record>) -> Position {
         let record = record.into();
         let position = self.exchange.says(record.clone());
-        self.feed.note(&self.exchange.reader, &record, self.exchange.time());
+        let end = self.exchange.reader.ledger().end();
+        self.apart.0.apply(position, end, &record).expect("the record is possible");
+        let now = self.exchange.time();
+        for (feed, reader) in self.feeds() {
+            feed.note(reader, &record, now);
+        }
         position
     }
 
@@ -40,13 +67,28 @@ impl Followed {
         self.notes(order)
     }
 
+    /// What everybody is told at the end of a turn, by either feed.
+    fn tells(&mut self) -> Vec<(u32, String)> {
+        let now = self.exchange.time();
+        let [told, apart] = self.feeds().map(|(feed, reader)| {
+            feed.flush(reader, now);
+            let sends = feed.sends();
+            sends.map(|(to, frame)| (to, String::from_utf8_lossy(frame).into_owned())).collect::<Vec<_>>()
+        });
+        assert_eq!(told, apart, "a feed apart tells the same");
+        self.sent();
+        told
+    }
+
     /// What a client is told at the end of a turn.
     fn told(&mut self, client: u32) -> Vec<String> {
-        self.feed.flush(&self.exchange.reader, self.exchange.time());
-        let sends = self.feed.sends().filter(|(to, _)| *to == client);
-        let told = sends.map(|(_, frame)| String::from_utf8_lossy(frame).into_owned()).collect();
-        self.feed.sent();
-        told
+        self.tells().into_iter().filter(|(to, _)| *to == client).map(|(_, text)| text).collect()
+    }
+
+    fn leaves(&mut self, client: u32) {
+        for (feed, _) in self.feeds() {
+            feed.leave(client);
+        }
     }
 }
 
@@ -66,7 +108,7 @@ fn who_follows_after_everybody_has_left_in_the_middle_of_a_turn_is_told_of_the_n
     followed.bids(40);
     followed.follow(FIRST);
     followed.bids(45);
-    followed.feed.leave(FIRST);
+    followed.leaves(FIRST);
     assert_eq!(followed.told(FIRST), [""; 0]);
     let best = followed.bids(50);
     followed.follow(SECOND);
@@ -75,4 +117,27 @@ fn who_follows_after_everybody_has_left_in_the_middle_of_a_turn_is_told_of_the_n
     let told = followed.told(SECOND);
     let bests: Vec<_> = told.iter().filter(|text| text.contains(r#""event_type":"best_bid_ask""#)).collect();
     assert!(bests.len() == 1 && bests[0].contains(r#""best_bid":"0.45""#), "{told:?}");
+}
+
+#[test]
+fn a_feed_apart_tells_an_account_and_followers_the_same() {
+    let mut exchange = Exchange::opened();
+    exchange.splits(BOB, 10);
+    let resting = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 10);
+    let mut apart = Followed::of(exchange);
+    apart.follow(FIRST);
+    apart.says(
+        SECOND,
+        Channel::User,
+        r#"{"type":"user","markets":[],"auth":{"apiKey":"a","secret":"b","passphrase":"c"}}"#,
+    );
+    assert_eq!(apart.told(SECOND).len(), 1, "the acknowledgement");
+    // Another taker meets what rested before the second reader was there.
+    let taker = apart.exchange.order(BOB, Side::Sell, Outcome::Zero, 40, 4);
+    let taker = apart.exchange.filled(taker, &[(resting, 4)]);
+    apart.notes(taker);
+    let told = apart.tells();
+    for (client, word) in [(FIRST, "last_trade_price"), (SECOND, "MATCHED")] {
+        assert!(told.iter().any(|(to, text)| *to == client && text.contains(word)), "{word}: {told:?}");
+    }
 }

@@ -223,8 +223,9 @@ impl Line {
             if place.answer.capacity() < self.spare.capacity() {
                 std::mem::swap(&mut place.answer, &mut self.spare);
             }
-            // It does not grow step by step.
-            place.answer.reserve_exact(self.guess_bytes.min(KEPT_BYTES_MAX));
+            // One that is a little longer than the last does not double it.
+            let expected = self.guess_bytes + self.guess_bytes / 8;
+            place.answer.reserve_exact(expected.min(KEPT_BYTES_MAX));
         }
         number
     }

@@ -7,6 +7,7 @@ use super::CoreLoop;
 use crate::domain::Position;
 use crate::server::acts;
 use crate::server::disk::Shortage;
+use crate::server::followed::Followed;
 use crate::server::ingress::Trade;
 use crate::server::marks::Marks;
 use crate::server::plan::Durability;
@@ -145,6 +146,7 @@ impl CoreLoop {
             || !self.shared.roles[self.mesh.no()].is_empty()
             || self.shared.phase() != phase
             || self.reading.as_ref().is_some_and(Reading::has_work)
+            || self.feeding.as_ref().is_some_and(Followed::can_shed)
             || self.trade.as_ref().is_some_and(has_tripped)
             || self.shard().is_some_and(Shard::has_fallen_cells)
     }
@@ -159,7 +161,7 @@ impl CoreLoop {
             self.shared.plan.nap()
         };
         let nap_ms = u64::try_from(nap.as_millis()).unwrap_or(u64::MAX);
-        // The reader is still to be rung for the last frames.
+        // Those who follow the log are still to be rung for the last frames.
         let owes_bell = self.trade.as_ref().is_some_and(|trade| trade.last_claimed() != self.claimed);
         let expiry = self.shard().and_then(Shard::next_expiry);
         // If the clock is moved, an order or a held request may be due sooner; it is found within a nap.
@@ -179,8 +181,9 @@ impl CoreLoop {
     fn awaited(&self) -> Option<Position> {
         let answers = self.connections.waiting.iter();
         let answers = answers.filter_map(|&slot| self.connections.look(slot)?.line.waits_for_mark()).min();
-        let reading = self.reading.as_ref().map(Reading::awaits);
-        match (answers, reading) {
+        let reader = self.reading.as_ref().map(|reading| &reading.followed);
+        let follows = reader.or(self.feeding.as_ref()).map(Followed::awaits);
+        match (answers, follows) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),
         }

@@ -35,8 +35,8 @@ pub(super) enum Step {
     Held,
     /// The connection belongs to an ingress loop.
     Move,
-    /// The connection belongs to the reader's loop.
-    MoveToReader,
+    /// The connection belongs to the feed's loop.
+    MoveToFeed,
     /// The connection is a stream from here on.
     Upgraded(Channel),
 }
@@ -136,7 +136,7 @@ impl CoreLoop {
                     break false;
                 }
                 Step::Later => break true,
-                step @ (Step::Move | Step::MoveToReader) => match self.send_away(slot, connection, step) {
+                step @ (Step::Move | Step::MoveToFeed) => match self.send_away(slot, connection, step) {
                     None => return true,
                     Some(back) => {
                         connection = back;
@@ -399,7 +399,7 @@ impl CoreLoop {
         Step::Took
     }
 
-    /// A request to become a stream; only the reader's loop has streams.
+    /// A request to become a stream; only the feed's loop has streams.
     fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
         let connection = connection_word(request.head.keep_alive);
         let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
@@ -412,8 +412,8 @@ impl CoreLoop {
         if !line.is_idle() {
             return Step::Blocked;
         }
-        if self.mesh.no() != self.shared.plan.topology.reader_loop() {
-            return Step::MoveToReader;
+        if self.mesh.no() != self.shared.plan.topology.feed_loop() {
+            return Step::MoveToFeed;
         }
         if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
             return refuse_or_hold(line, connection);
@@ -422,7 +422,7 @@ impl CoreLoop {
         Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
     }
 
-    /// Moves a connection to the next ingress loop in turn, or to the reader's loop; gives it back if that loop has no
+    /// Moves a connection to the next ingress loop in turn, or to the feed's loop; gives it back if that loop has no
     /// room now.
     fn send_away(
         &mut self,
@@ -430,21 +430,18 @@ impl CoreLoop {
         mut connection: Box<Connection>,
         step: Step,
     ) -> Option<Box<Connection>> {
-        let to_reader = matches!(step, Step::MoveToReader);
+        let to_feed = matches!(step, Step::MoveToFeed);
         let topology = &self.shared.plan.topology;
         let ingress = topology.ingress_loops();
-        let to = if to_reader {
-            topology.reader_loop()
-        } else {
-            ingress.start + self.next_ingress % ingress.len()
-        };
+        let to =
+            if to_feed { topology.feed_loop() } else { ingress.start + self.next_ingress % ingress.len() };
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
         let carried = connection.carried();
         let letter = Letter::Moved(Box::new(MovedClient { client, peer: connection.peer, carried }));
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
-                if !to_reader {
+                if !to_feed {
                     self.next_ingress = (self.next_ingress + 1) % ingress.len();
                 }
                 connection.vacate();

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use super::CoreLoop;
+use super::{CoreLoop, following};
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
@@ -191,9 +191,9 @@ impl CoreLoop {
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
         self.disconnected(&mut connection);
         if connection.stream.is_some()
-            && let Some(reading) = self.reading.as_mut()
+            && let Some(streams) = following(&mut self.reading, &mut self.feeding)
         {
-            reading.feed().leave(slot);
+            streams.feed().leave(slot);
         }
         if let Some(client) = connection.vacate() {
             let _ = self.watch.remove(&client);

@@ -6,15 +6,17 @@
 //! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
 //! | those of [`CLOSES`] | what is said there |
 
-use super::CoreLoop;
 use super::serve::Step;
+use super::{CoreLoop, following};
+use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
 use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::Client;
+use crate::server::followed::Followed;
 use crate::server::held::Held;
-use crate::server::reading::Reading;
+use crate::server::marks::Marks;
 use crate::server::socket::{self, Moved};
 
 /// An end of a stream that the server decides on.
@@ -67,7 +69,7 @@ const MESSAGES_PER_TURN: usize = 16;
 const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
 /// Bytes behind which a frame for a stream does not wait for its turn.
 const QUEUED_BYTES_MAX: usize = 16 << 10;
-/// How often a stream's client is told how far the reader is.
+/// How often a stream's client is told how far its streams are.
 const BEAT_MS: u64 = 5_000;
 /// How often a client is pinged, so that it need not send anything by itself.
 const PING_MS: u64 = 25_000;
@@ -75,6 +77,9 @@ const PING_MS: u64 = 25_000;
 const LINGER_MS: u64 = 2_000;
 /// How long a user stream waits for credentials.
 const KNOWN_WITHIN_MS: u64 = 30_000;
+
+/// Why a loop that has a stream follows the log.
+const HERE: &str = "streams are on the feed's loop";
 
 /// What follows a client's message.
 enum Next {
@@ -93,13 +98,14 @@ impl CoreLoop {
         party: Party,
     ) {
         connection.stream = Some(Box::new(begun(channel, party, self.elapsed_ms)));
-        self.reading().feed().join(client.slot, channel);
+        self.streams().feed().join(client.slot, channel);
     }
 
     /// Takes frames from a stream's input.
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
-        // An operator's request of this step may have let the reader catch up, of which a new follower is told nothing.
-        self.write_streams();
+        let Some(told_bytes) = self.bytes_once_caught_up() else {
+            return Step::Later;
+        };
         if !connection.input.unread().is_empty() {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
@@ -107,8 +113,8 @@ impl CoreLoop {
             if connection.input.unread().is_empty() {
                 return Step::Partial;
             }
-            let waiting_bytes = self.reading().feed().waiting_bytes();
-            if ANSWER_BYTES_PER_TURN <= waiting_bytes {
+            let waiting_bytes = self.streams().feed().waiting_bytes();
+            if ANSWER_BYTES_PER_TURN <= waiting_bytes - told_bytes {
                 break;
             }
             if !self.pay_for_messages(connection) {
@@ -126,12 +132,12 @@ impl CoreLoop {
                     (Next::Close(BUSY.code, BUSY.reason), 0)
                 }
                 Ok((Some(said), used)) => {
-                    let reading = self.reading.as_mut().expect("streams are where the reader is");
+                    let streams = following(&mut self.reading, &mut self.feeding).expect(HERE);
                     let next = match said {
-                        Said::Text(text) => match reading.hear(client.slot, text, self.now, line.answers_for)
+                        Said::Text(text) => match streams.hear(client.slot, text, self.now, line.answers_for)
                         {
                             Heard::Stays => {
-                                let feed = reading.feed();
+                                let feed = streams.feed();
                                 stream.owes += cost_of_message(feed.waiting_bytes() - waiting_bytes);
                                 let armed = feed.answers_for(client.slot);
                                 if armed.is_some() || line.answers_for == feed.key_of(client.slot) {
@@ -161,6 +167,24 @@ impl CoreLoop {
         Step::Later
     }
 
+    /// Follows the log before the first client of a turn is heard, and returns how many bytes streams are to be told
+    /// then; none if frames are left. All that clients say in a turn has arrived before, so whoever was told something
+    /// elsewhere finds it here: its order, its key.
+    fn bytes_once_caught_up(&mut self) -> Option<usize> {
+        if self.told_before_hearing.is_none() {
+            let (now, mark) = (self.now, self.marks.as_mut().map_or(Position(0), Marks::advance));
+            match (&mut self.reading, &mut self.feeding) {
+                (Some(reading), _) => drop(reading.follow(mark, now)),
+                (None, feeding) => drop(feeding.as_mut().map(|feeding| feeding.follow(mark, now, |_, _| {}))),
+            }
+        }
+        // What was just followed, here or for an operator, is nothing new to who begins to follow.
+        self.write_streams();
+        let streams = following(&mut self.reading, &mut self.feeding).expect(HERE);
+        let bytes = *self.told_before_hearing.get_or_insert_with(|| streams.feed().waiting_bytes());
+        streams.is_at_mark().then_some(bytes)
+    }
+
     /// Pays for the messages that were taken; false if the stream must wait before its next one.
     fn pay_for_messages(&self, connection: &mut Connection) -> bool {
         let Connection { stream, line, .. } = connection;
@@ -177,8 +201,8 @@ impl CoreLoop {
     /// Writes what streams are told of the frames that were followed, if that is not done.
     pub(super) fn write_streams(&mut self) {
         let now = self.now;
-        if let Some(reading) = self.reading.as_mut() {
-            reading.flush(now);
+        if let Some(streams) = following(&mut self.reading, &mut self.feeding) {
+            streams.flush(now);
         }
     }
 
@@ -186,10 +210,11 @@ impl CoreLoop {
     /// about markets, which may go to many.
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
-        let Some(reading) = self.reading.as_mut() else {
+        self.tell_of_streams();
+        let Some(streams) = following(&mut self.reading, &mut self.feeding) else {
             return;
         };
-        let feed = reading.feed();
+        let feed = streams.feed();
         let mut ended = Vec::new();
         for (slot, frame) in feed.sends() {
             let Some(mut connection) = self.connections.take(slot) else {
@@ -214,7 +239,7 @@ impl CoreLoop {
             }
             self.connections.put(slot, connection);
         }
-        while let Some(slot) = reading.next_revoked() {
+        while let Some(slot) = streams.next_revoked() {
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
@@ -222,7 +247,7 @@ impl CoreLoop {
                 self.connections.put(slot, connection);
             }
         }
-        let feed = reading.feed();
+        let feed = streams.feed();
         feed.sent();
         for (slot, _) in &ended {
             feed.leave(*slot);
@@ -232,10 +257,20 @@ impl CoreLoop {
         }
     }
 
+    /// Notes, before a feed apart tells anybody anything, how far it is: who was told reads no older state than that.
+    fn tell_of_streams(&mut self) {
+        if let Some(feeding) = &mut self.feeding
+            && 0 < feeding.feed().waiting_bytes()
+            && self.shared.told() < feeding.applied()
+        {
+            self.shared.tell(feeding.applied());
+        }
+    }
+
     /// Appends a stream's last frames to a connection that is taken out of its slot and about to end.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
-        let reading = self.reading.as_mut();
-        let feed = reading.expect("streams are where the reader is").feed();
+        self.tell_of_streams();
+        let feed = following(&mut self.reading, &mut self.feeding).expect(HERE).feed();
         for (_, frame) in feed.sends().filter(|(client, _)| *client == slot) {
             if let Err(end) = put_frame(connection, frame, &self.shared.held) {
                 return say_close(connection, end.code, end.reason);
@@ -298,7 +333,7 @@ impl CoreLoop {
         }
         if is_late {
             self.close_stream(slot, &mut connection, IDLE.code, IDLE.reason);
-        } else if unknown && self.reading().feed().is_silent(slot) {
+        } else if unknown && self.streams().feed().is_silent(slot) {
             self.close_stream(slot, &mut connection, NAMELESS.code, NAMELESS.reason);
         } else if connection.may_ask() {
             if pings {
@@ -307,7 +342,7 @@ impl CoreLoop {
             }
             if beats {
                 let now = self.now;
-                self.reading().beat(slot, now);
+                self.streams().beat(slot, now);
             }
         }
         self.connections.put(slot, connection);
@@ -321,7 +356,7 @@ impl CoreLoop {
         };
         if connection.stream.is_some() && connection.may_ask() {
             let now = self.now;
-            self.reading().feed().say_goodbye(slot, now);
+            self.streams().feed().say_goodbye(slot, now);
             self.deliver_to(slot, &mut connection);
             self.close_stream(slot, &mut connection, ENDING.code, ENDING.reason);
         }
@@ -332,12 +367,12 @@ impl CoreLoop {
     fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
         say_close(connection, code, reason);
         self.disconnected(connection);
-        self.reading().feed().leave(slot);
+        self.streams().feed().leave(slot);
         self.connections.touch(slot, connection);
     }
 
-    fn reading(&mut self) -> &mut Reading {
-        self.reading.as_mut().expect("streams are where the reader is")
+    fn streams(&mut self) -> &mut Followed {
+        following(&mut self.reading, &mut self.feeding).expect(HERE)
     }
 }
 

@@ -1,7 +1,7 @@
 //! What other loops sent, and the roles' own work.
 
 use super::serve::write_refusal;
-use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
+use super::{CoreLoop, REGISTRAR_LOOP, connection_word, following};
 use crate::domain::{Position, Reject};
 use crate::server::acts;
 use crate::server::connection::{Door, KEPT_BYTES_MAX};
@@ -170,11 +170,12 @@ impl CoreLoop {
                     // What was spent here may have been counted on there.
                     shard.others_with_fallen_cells().for_each(|no| self.mesh.touch(usize::from(no.0)));
                 }
-                // One bell a millisecond is enough for the reader, which a read wakes anyway: waking another core costs
-                // more than everything else about an order but its signature.
-                if self.elapsed_ms != self.rang_reader_ms {
-                    (self.claimed, self.rang_reader_ms) = (claimed, self.elapsed_ms);
-                    self.mesh.touch(self.shared.plan.topology.reader_loop());
+                // One bell a millisecond is enough for those who follow, whom a read or a stream's client wakes anyway:
+                // waking another core costs more than everything else about an order but its signature.
+                if self.elapsed_ms != self.rang_followers_ms {
+                    (self.claimed, self.rang_followers_ms) = (claimed, self.elapsed_ms);
+                    let topology = &self.shared.plan.topology;
+                    topology.followers().for_each(|no| self.mesh.touch(no));
                 }
             }
         }
@@ -183,13 +184,20 @@ impl CoreLoop {
             return false;
         };
         let mark = marks.advance();
-        if let Some(reading) = &mut self.reading {
-            if let Some((position, archive)) = self.shared.snapshots.next_archive() {
-                reading.set_archive_at(position, archive);
+        if let Some(followed) = following(&mut self.reading, &mut self.feeding) {
+            followed.callers.moment = self.moment;
+            let handover = self.shared.snapshots.handover(self.mesh.no());
+            handover.note(followed.applied(), followed.reader.ledger().orders_in_memory());
+            if let Some((position, archive)) = handover.next_archive() {
+                followed.set_archive_at(position, archive);
             }
-            reading.callers.moment = self.moment;
+        }
+        if let Some(feeding) = &mut self.feeding {
+            busy |= feeding.follow(mark, self.now, |_, _| {});
+            busy |= feeding.shed();
+        }
+        if let Some(reading) = &mut self.reading {
             busy |= reading.work(mark, self.now, self.elapsed_ms);
-            self.shared.snapshots.note_followed(reading.applied());
             while let Some(job) = self.reading.as_mut().and_then(Reading::next_act) {
                 acts::send(self, REGISTRAR_LOOP, job);
             }

@@ -27,7 +27,7 @@ use crate::server::run_delay::RunDelay;
 use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{admin, secret, socket, system};
 use crate::topology::checks::{
-    ClientOrders, DiskProbe, DiskUse, LoopWork, Needs, Pinned, Probes, Sleeps, used,
+    ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
@@ -88,7 +88,11 @@ fn work(core: &LoopPlan) -> LoopWork {
         cpu: core.cpu,
         sockets: core.ingress,
         shard: core.shard.is_some(),
-        reader: core.reader,
+        follows: match (core.reader, core.feed) {
+            (true, _) => Some(Follower::Reader),
+            (false, true) => Some(Follower::Feed),
+            (false, false) => None,
+        },
         sleeps: match core.wait {
             Wait::Park => Sleeps::AtOnce,
             Wait::SpinThenPark => Sleeps::AfterSpinning,

@@ -199,8 +199,18 @@ fn snapshots_come_by_themselves_two_stay_and_what_they_hold_leaves_memory() {
 #[test]
 fn all_that_is_over_leaves_memory_after_a_snapshot_and_live_orders_stay() {
     let data = tempfile::tempdir().expect("a directory");
-    let options = options(&data, 1);
-    let mut site = Site::open(&options, &Disk::default(), ONLY_ASKED);
+    all_that_is_over_leaves(&data, &options(&data, 1), &["outcry_orders_in_memory"]);
+}
+
+#[test]
+fn all_that_is_over_leaves_the_memory_of_a_feed_apart_too() {
+    let data = tempfile::tempdir().expect("a directory");
+    let options = Options { cpu_feed: "own".to_owned(), ..options(&data, 1) };
+    all_that_is_over_leaves(&data, &options, &["outcry_orders_in_memory", "outcry_feed_orders_in_memory"]);
+}
+
+fn all_that_is_over_leaves(data: &tempfile::TempDir, options: &Options, in_memory: &[&str]) {
+    let mut site = Site::open(options, &Disk::default(), ONLY_ASKED);
     let (live, body) = site.maker.order(&site.tokens[0], Side::Buy, 10, 5);
     says(&site.client.ask(&site.maker.request("POST", "/order", &body)), 200, "\"status\":\"live\"");
     (0..40).for_each(|_| site.trade());
@@ -210,18 +220,20 @@ fn all_that_is_over_leaves_memory_after_a_snapshot_and_live_orders_stay() {
     for round in 0..3 {
         let (status, said) = site.snapshot();
         assert_eq!(status, 200, "{said}");
-        until("only the live order is in memory", || site.metric("outcry_orders_in_memory") == 1);
+        for name in in_memory {
+            until("only the live order is in memory", || site.metric(name) == 1);
+        }
         assert_eq!(site.metric("outcry_orders_archived"), 80);
         for (path, before) in paths.iter().zip(&before) {
             assert_eq!(site.read(path), *before, "round {round}: {path}");
         }
         says(&site.read("/data/orders"), 200, &hex(&live.0));
         if round == 1 {
-            site = site.restart(&options, &Disk::default(), ONLY_ASKED);
+            site = site.restart(options, &Disk::default(), ONLY_ASKED);
         }
     }
     site.end();
-    verified(data.path(), &options);
+    verified(data.path(), options);
 }
 
 #[test]

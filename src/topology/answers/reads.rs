@@ -2,7 +2,7 @@
 
 use super::{Answer, LINES, brief, how_full, in_line, joined, sleeps, with_sockets};
 use crate::topology::capacity::{self, Capacity, micros, rounded};
-use crate::topology::checks::{LoopWork, Scene, Sleeps, percent};
+use crate::topology::checks::{Follower, LoopWork, Scene, Sleeps, percent};
 use crate::topology::{cost, limit};
 
 /// The time that a lone read takes on the loop with its socket, and on the reader's loop besides what is tried here:
@@ -99,10 +99,15 @@ pub(super) fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     );
     let now = format!(
         "of reads that come alone and at random, one in a hundred waits in line for {} where {name} is {}{orders}; pages of \
-         46 kB (some {} each on the machine of README's figures), streams and the operator's questions are on that loop too; {shares}; {taken}",
+         46 kB (some {} each on the machine of README's figures), {} on that loop too; {shares}; {taken}",
         in_line(turn_ns),
         how_full(),
-        micros(1_000_000_000 / READS_PER_SECOND[1])
+        micros(1_000_000_000 / READS_PER_SECOND[1]),
+        if scene.needs.work.iter().any(|work| work.follows == Some(Follower::Feed)) {
+            "and the operator's questions are"
+        } else {
+            "streams and the operator's questions are"
+        }
     );
     let bought = if beside.is_empty() {
         "a faster core for the one reader"
@@ -121,7 +126,7 @@ pub(super) fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 }
 
 fn reader<'a>(scene: &'a Scene<'_>) -> Option<&'a LoopWork> {
-    scene.needs.work.iter().find(|work| work.reader)
+    scene.needs.work.iter().find(|work| work.follows == Some(Follower::Reader))
 }
 
 /// The CPUs that reads wait for: the reader's, or all allowed ones if it is not pinned.
@@ -148,7 +153,7 @@ fn reads_full_first<'a>(scene: &'a Scene<'_>, turn_ns: u64) -> (u64, &'a str) {
     let loops = u64::try_from(with_sockets(scene).count()).unwrap_or(1).max(1);
     let each_ns = |work: &LoopWork| {
         let passing_ns = if work.sockets { READ_PASS_NS / loops } else { 0 };
-        passing_ns + if work.reader { turn_ns } else { 0 }
+        passing_ns + if work.follows == Some(Follower::Reader) { turn_ns } else { 0 }
     };
     let busiest = scene.needs.work.iter().max_by_key(|work| each_ns(work));
     busiest.map_or((0, "no loop"), |work| (1_000_000_000 / each_ns(work).max(1), work.name.as_str()))

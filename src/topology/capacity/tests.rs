@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::topology::Files;
-use crate::topology::checks::{Probes, Sleeps};
+use crate::topology::checks::{Follower, Probes, Sleeps};
 use crate::topology::placement::Policy;
 
 pub(in crate::topology) const SIGNATURE_NS: u64 = 26_000;
@@ -20,7 +20,7 @@ impl Files for Silent {
     }
 }
 
-/// The loops of `shape`, one word each: `s` has sockets, `m` matches, `r` reads; after `@` its CPU.
+/// The loops of `shape`, one word each: `s` has sockets, `m` matches, `f` has the streams, `r` reads; after `@` its CPU.
 pub(in crate::topology) fn needs(shape: &str) -> Needs {
     let work = shape.split_whitespace().enumerate().map(|(index, word)| {
         let (roles, cpu) = word.split_once('@').unwrap_or((word, ""));
@@ -29,7 +29,11 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
             cpu: cpu.parse().ok(),
             sockets: roles.contains('s'),
             shard: roles.contains('m'),
-            reader: roles.contains('r'),
+            follows: match (roles.contains('r'), roles.contains('f')) {
+                (true, _) => Some(Follower::Reader),
+                (false, true) => Some(Follower::Feed),
+                (false, false) => None,
+            },
             sleeps: Sleeps::AtOnce,
         }
     });
@@ -114,6 +118,8 @@ fn a_quota_or_the_reader_can_be_full_before_signatures() {
     let came = capacity(&machine, &needs("sm@1 r@2"));
     assert_eq!((came.orders_per_second, came.is_quota), (13_440, true));
     assert!(came.text().contains("about 13,000 orders a second (then the quota of CPU time is used up)"));
+    // A feed apart follows the log once more.
+    assert_eq!(capacity(&machine, &needs("sm@1 f@2 r@3")).orders_per_second, 12_919);
     machine.quota_milli = Some(8_000);
     assert!(!capacity(&machine, &needs("sm@1 r@2")).is_quota);
 

@@ -461,7 +461,7 @@ fn where_nothing_limits_it_is_said_what_is_full_first() {
         cpu: Some(1),
         sockets: true,
         shard: true,
-        reader: false,
+        follows: None,
         sleeps: checks::Sleeps::AfterSpinning,
     }];
     let mut probes = Probes::none("no");
