@@ -327,6 +327,12 @@ impl Feed {
         self.out.sends()
     }
 
+    /// How many frames wait for how many clients each, in all.
+    #[must_use]
+    pub fn waiting_sends(&self) -> usize {
+        self.out.count()
+    }
+
     /// Bytes of frames that wait to be sent.
     #[must_use]
     pub fn waiting_bytes(&self) -> usize {

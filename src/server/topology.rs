@@ -220,6 +220,16 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let loops = Loops { count, ingress, feed, has_spare_cores, dev };
     let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
     keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
+    if feed
+        && policy == Policy::Explicit
+        && matches!((places[count - 2], waits[count - 2]), (None, Wait::Spin))
+    {
+        return Err(
+            "cpu.wait: feed=spin wants a CPU of its own, and none is left; give it one by cpu.feed, or say \
+                    feed=park"
+                .to_owned(),
+        );
+    }
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, allowed)?),
@@ -234,8 +244,9 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     Ok(topology)
 }
 
-/// If every loop but the last `followers`, who follow the log, has a CPU, gives those of them that have none the first
-/// one on which no loop spins: elsewhere they would take turns with a loop that spins, and orders would wait for them.
+/// If every loop but the last `followers`, who follow the log, has a CPU, gives those of them that have none, and do
+/// not spin, the first one on which no loop spins: elsewhere they would take turns with a loop that spins, and orders
+/// would wait for them.
 fn keep_followers_off_a_spin(
     places: &mut [Option<usize>],
     order: &[usize],
@@ -249,8 +260,10 @@ fn keep_followers_off_a_spin(
     let spins =
         |cpu| places.iter().zip(waits).any(|(&place, wait)| place == Some(cpu) && *wait == Wait::Spin);
     let quiet = order.iter().copied().find(|&cpu| !spins(cpu));
-    for place in &mut places[trading..] {
-        *place = place.or(quiet);
+    for (place, wait) in places.iter_mut().zip(waits).skip(trading) {
+        if *wait != Wait::Spin {
+            *place = place.or(quiet);
+        }
     }
 }
 
@@ -578,6 +591,16 @@ mod tests {
         assert_eq!(plan(4, "2"), (vec![Some(0), Some(3), Some(1)], Some(2)));
         // No CPU is left to it or to the journal: both share the reader's, and not the one that spins.
         assert_eq!(plan(2, "auto"), (vec![Some(0), Some(1), Some(1)], Some(1)));
+        let spins = |options: &mut Options| {
+            (options.cpu_policy, options.cpu_feed) = ("explicit".into(), "own".into());
+            (options.cpu_shard_cpus, options.cpu_reader) = (vec!["0".into()], "1".into());
+            options.cpu_wait = "feed=spin".into();
+        };
+        assert!(with(spins, 3).is_ok());
+        assert_eq!(
+            with(spins, 2).expect_err("refused"),
+            "cpu.wait: feed=spin wants a CPU of its own, and none is left; give it one by cpu.feed, or say feed=park"
+        );
     }
 
     #[test]

@@ -32,6 +32,11 @@ impl Outbox {
         self.sends.iter().map(|(client, range)| (*client, &self.bytes[range.clone()]))
     }
 
+    /// How many frames wait for how many clients each, in all.
+    pub(super) fn count(&self) -> usize {
+        self.sends.len()
+    }
+
     /// Bytes of frames that wait.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()

@@ -63,6 +63,10 @@ const NORMAL: u16 = 1_000;
 const UNREAD_BYTES: usize = 1 << 20;
 /// How long more than [`UNREAD_BYTES`] may wait, as after a burst or a subscription to many books.
 const SLOW_FOR_MS: u64 = 5_000;
+/// How often a loop follows some frames before it hears the first client of a turn: up to 4,096 frames, some 6 ms.
+const CATCH_UPS_MAX: u32 = 16;
+/// Messages on their way to clients past which it goes no further: 24 MiB of who gets which.
+const CATCH_UP_SENDS_MAX: usize = 1 << 20;
 /// Messages taken from one client in one turn: orders come in between.
 const MESSAGES_PER_TURN: usize = 16;
 /// Bytes of answers to all clients past which no more messages are taken: they leave before more are made.
@@ -75,6 +79,8 @@ const BEAT_MS: u64 = 5_000;
 const PING_MS: u64 = 25_000;
 /// How long a client may take to close after our close frame.
 const LINGER_MS: u64 = 2_000;
+/// How long at least a client still has to say who it is, after a turn in which it was not heard.
+const UNHEARD_MS: u64 = 1_000;
 /// How long a user stream waits for credentials.
 const KNOWN_WITHIN_MS: u64 = 30_000;
 
@@ -103,12 +109,17 @@ impl CoreLoop {
 
     /// Takes frames from a stream's input.
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
-        let Some(told_bytes) = self.bytes_once_caught_up() else {
-            return Step::Later;
-        };
-        if !connection.input.unread().is_empty() {
+        let has_come = !connection.input.unread().is_empty();
+        if has_come {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
+        let Some(told_bytes) = self.bytes_once_caught_up() else {
+            // That it is not heard is not its fault.
+            if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
+                stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
+            }
+            return Step::Later;
+        };
         for _ in 0..MESSAGES_PER_TURN {
             if connection.input.unread().is_empty() {
                 return Step::Partial;
@@ -172,17 +183,29 @@ impl CoreLoop {
     /// elsewhere finds it here: its order, its key.
     fn bytes_once_caught_up(&mut self) -> Option<usize> {
         if self.told_before_hearing.is_none() {
-            let (now, mark) = (self.now, self.marks.as_mut().map_or(Position(0), Marks::advance));
-            match (&mut self.reading, &mut self.feeding) {
-                (Some(reading), _) => drop(reading.follow(mark, now)),
-                (None, feeding) => drop(feeding.as_mut().map(|feeding| feeding.follow(mark, now, |_, _| {}))),
-            }
+            self.catch_up();
         }
-        // What was just followed, here or for an operator, is nothing new to who begins to follow.
+        // What an operator's request of this step has let the reader follow is nothing new to who begins to follow.
         self.write_streams();
         let streams = following(&mut self.reading, &mut self.feeding).expect(HERE);
         let bytes = *self.told_before_hearing.get_or_insert_with(|| streams.feed().waiting_bytes());
         streams.is_at_mark().then_some(bytes)
+    }
+
+    /// Follows the log to the mark of now, unless that is far, or goes to very many.
+    fn catch_up(&mut self) {
+        let (now, mark) = (self.now, self.marks.as_mut().map_or(Position(0), Marks::advance));
+        for _ in 0..CATCH_UPS_MAX {
+            match (&mut self.reading, &mut self.feeding) {
+                (Some(reading), _) => drop(reading.follow(mark, now)),
+                (None, feeding) => drop(feeding.as_mut().map(|feeding| feeding.follow(mark, now, |_, _| {}))),
+            }
+            self.write_streams();
+            let streams = self.streams();
+            if streams.is_at_mark() || CATCH_UP_SENDS_MAX <= streams.feed().waiting_sends() {
+                break;
+            }
+        }
     }
 
     /// Pays for the messages that were taken; false if the stream must wait before its next one.
@@ -211,6 +234,7 @@ impl CoreLoop {
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         self.tell_of_streams();
+        let is_apart = self.feeding.is_some();
         let Some(streams) = following(&mut self.reading, &mut self.feeding) else {
             return;
         };
@@ -240,6 +264,9 @@ impl CoreLoop {
             self.connections.put(slot, connection);
         }
         while let Some(slot) = streams.next_revoked() {
+            if is_apart {
+                self.shared.tell(streams.applied());
+            }
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
