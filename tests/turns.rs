@@ -11,7 +11,7 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use common::trader::{KEYS, Signed, Trader, Wish, token_text};
+use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
 use common::wire::Connection;
 use outcry::domain::{Collateral, Side, TokenId};
 use outcry::server::options::Options;
@@ -484,6 +484,34 @@ fn who_begins_to_follow_finds_all_that_was_done_before_it_spoke() {
     let unseen = rig.market().unwrap().tokens[0];
     let told = follow(&mut rig, unseen);
     assert!(told.contains("\"refused\":[]"), "{told}");
+}
+
+#[test]
+fn who_was_told_by_a_stream_reads_no_older_state() {
+    const FEED: usize = 1;
+    const READER: usize = 2;
+    /// More frames than a turn of the reader follows.
+    const MARKETS: usize = 600;
+    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let apart = Options { cpu_feed: "own".into(), ..options(&data, 1, 0) };
+    let mut rig = Rig::start_whole(&apart).unwrap();
+    let mut clients = [connect(rig.http().port()), connect(rig.http().port())];
+    let [asker, follower] = &mut clients;
+    assert!(ask(&mut rig, follower, UPGRADE).starts_with("HTTP/1.1 101"));
+    let follow = "{\"type\":\"market\",\"assets_ids\":[],\"custom_feature_enabled\":true}";
+    let told = ask(&mut rig, follower, &text_frame(follow));
+    assert!(told.contains("\"subscribed\""), "{told}");
+    assert!(ask(&mut rig, asker, b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200"));
+    let newest = (0..MARKETS).map(|_| rig.market().unwrap()).last().unwrap();
+    let condition = hex_text(&newest.condition.0);
+    // The reader stands still until the follower was told of the newest market.
+    let mut told = String::new();
+    while !told.contains(&condition) {
+        told += &turn_one_until(&mut rig, FEED, follower);
+    }
+    asker.write_all(format!("GET /markets/{condition} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).unwrap();
+    let answer = turn_one_until(&mut rig, READER, asker);
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 /// Turns one loop until something arrived.

@@ -10,7 +10,7 @@ use super::ingress::Trade;
 use super::options::Options;
 use super::plan::{Plan, Start, plan_on};
 use super::start::{End, Running, begin, start_but};
-use super::topology::Wait;
+use super::topology::{Topology, Wait};
 use crate::auth::{KnownSigners, Tally};
 use crate::domain::{
     Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId,
@@ -42,18 +42,27 @@ pub struct RigMarket {
 impl Rig {
     /// Starts a server with these options, without a token as in `dev`; the reader has a loop of its own.
     pub fn start(options: &Options) -> Result<Self, String> {
-        Self::start_as_on(options, TWO_CPUS)
+        // All but the reader's own.
+        Self::start_as_on(options, TWO_CPUS, Topology::reader_loop)
+    }
+
+    /// Starts one of which every loop is turned by hand, the reader's too, which is the last.
+    pub fn start_whole(options: &Options) -> Result<Self, String> {
+        Self::start_as_on(options, TWO_CPUS, |topology| topology.loops.len())
     }
 
     /// Starts one of which a single loop is everything, as on a machine with one CPU.
     pub fn start_on_one_loop(options: &Options) -> Result<Self, String> {
-        Self::start_as_on(options, ONE_CPU)
+        Self::start_as_on(options, ONE_CPU, |topology| topology.loops.len())
     }
 
-    fn start_as_on(options: &Options, cpus: &[usize]) -> Result<Self, String> {
+    fn start_as_on(
+        options: &Options,
+        cpus: &[usize],
+        by_hand: impl Fn(&Topology) -> usize,
+    ) -> Result<Self, String> {
         let mut plan = unpinned(options, cpus)?;
-        // All but a reader's own.
-        let by_hand = plan.topology.reader_loop().max(1);
+        let by_hand = by_hand(&plan.topology);
         // A turn with nothing to do must come back.
         for core in &mut plan.topology.loops[..by_hand] {
             core.wait = Wait::Spin;
@@ -79,7 +88,7 @@ impl Rig {
         going
     }
 
-    /// One turn of one loop; the others stand still. Shards' loops come first, that of a feed apart is the last.
+    /// One turn of one loop; the others stand still. Shards' loops come first, then that of a feed apart.
     pub fn turn_loop(&mut self, no: usize) -> bool {
         self.cores[no].turn()
     }
