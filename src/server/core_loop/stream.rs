@@ -196,9 +196,10 @@ impl CoreLoop {
     fn catch_up(&mut self) {
         let (now, mark) = (self.now, self.marks.as_mut().map_or(Position(0), Marks::advance));
         for _ in 0..CATCH_UPS_MAX {
-            match (&mut self.reading, &mut self.feeding) {
-                (Some(reading), _) => drop(reading.follow(mark, now)),
-                (None, feeding) => drop(feeding.as_mut().map(|feeding| feeding.follow(mark, now, |_, _| {}))),
+            if let Some(reading) = &mut self.reading {
+                reading.follow(mark, now);
+            } else if let Some(feeding) = &mut self.feeding {
+                feeding.follow(mark, now, |_, _| {});
             }
             self.write_streams();
             let streams = self.streams();
