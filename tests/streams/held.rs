@@ -13,7 +13,7 @@ const PATIENCE: Duration = Duration::from_mins(2);
 
 impl Site {
     /// Polls until the number of bytes held for all clients satisfies `is_it`.
-    fn until_held(&self, is_it: impl Fn(u64) -> bool) {
+    fn until_held(&self, mut is_it: impl FnMut(u64) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
             let answer = Connection::open(self.exchange.admin).request("GET", "/metrics", "", b"").unwrap();
@@ -41,9 +41,17 @@ pub(super) fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_go
     let length = u16::try_from(message.len()).unwrap().to_be_bytes();
     // A text of which every byte is masked by 0.
     let frame = [&[0x81, 0xfe, length[0], length[1], 0, 0, 0, 0], message.as_bytes()].concat();
-    // An error is ignored here: the server has stopped reading, or is about to answer.
-    let _ = stream.0.get_mut().write_all(&frame.repeat(ASKS_MAX));
-    site.until_held(|bytes| 0 < bytes);
+    let asks = frame.repeat(ASKS_MAX);
+    let mut said = 0;
+    site.until_held(|bytes| {
+        // What the socket does not take now is said later, unless the server has stopped reading.
+        while let Ok(count) = stream.0.get_mut().write(&asks[said..])
+            && 0 < count
+        {
+            said += count;
+        }
+        0 < bytes
+    });
     drop(stream);
     site.until_held(|bytes| bytes == 0);
 }
