@@ -73,6 +73,7 @@ mod shared;
 mod signals;
 mod snapshotter;
 mod socket;
+mod spins;
 mod staging;
 mod start;
 mod system;

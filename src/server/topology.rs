@@ -14,6 +14,7 @@ use std::ops::Range;
 use super::cpus::{self, cpu};
 use super::options::Options;
 use super::plan::Durability;
+use super::spins;
 use super::waits::{self, Loops, Waits};
 use crate::topology::list;
 use crate::topology::machine::Machine;
@@ -219,68 +220,22 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
     let loops = Loops { count, ingress, feed, has_spare_cores, dev };
     let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
-    keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
-    if feed
-        && policy == Policy::Explicit
-        && matches!((places[count - 2], waits[count - 2]), (None, Wait::Spin))
-    {
-        return Err(
-            "cpu.wait: feed=spin wants a CPU of its own, and none is left; give it one by cpu.feed, or say \
-                    feed=park"
-                .to_owned(),
-        );
+    spins::keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
+    if feed && policy == Policy::Explicit {
+        spins::refuse_a_homeless_spin(places[count - 2], waits[count - 2])?;
     }
     let journal_cpu = match options.cpu_journal.as_str() {
-        "auto" => journal_place(machine, &order, &places, &waits),
+        "auto" => spins::journal_place(machine, &order, &places, &waits),
         text => Some(cpu("cpu.journal", text, allowed)?),
     };
     let loops = assemble(&places, &waits, shards, feed);
     let mut topology =
         Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
-    refuse_a_shared_spin(&topology, allowed)?;
+    spins::refuse_a_shared_spin(&topology, allowed)?;
     let answers_wait = options.journal_durability == Durability::Durable.text();
-    topology.journal_wait = journal_wait(said, &topology, has_spare_cores && answers_wait)?;
+    topology.journal_wait = spins::journal_wait(said, &topology, has_spare_cores && answers_wait)?;
     topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)
-}
-
-/// If every loop but the last `followers`, who follow the log, has a CPU, gives those of them that have none, and do
-/// not spin, the first one on which no loop spins: elsewhere they would take turns with a loop that spins, and orders
-/// would wait for them.
-fn keep_followers_off_a_spin(
-    places: &mut [Option<usize>],
-    order: &[usize],
-    waits: &[Wait],
-    followers: usize,
-) {
-    let trading = places.len() - followers.min(places.len());
-    if trading == 0 || places[..trading].contains(&None) || !waits.contains(&Wait::Spin) {
-        return;
-    }
-    let spins =
-        |cpu| places.iter().zip(waits).any(|(&place, wait)| place == Some(cpu) && *wait == Wait::Spin);
-    let quiet = order.iter().copied().find(|&cpu| !spins(cpu));
-    for (place, wait) in places.iter_mut().zip(waits).skip(trading) {
-        if *wait != Wait::Spin {
-            *place = place.or(quiet);
-        }
-    }
-}
-
-/// A CPU of its own for the journal thread if there is one, else one that no loop spins on; none
-/// if nothing is pinned or nothing spins.
-fn journal_place(
-    machine: &Machine,
-    order: &[usize],
-    places: &[Option<usize>],
-    waits: &[Wait],
-) -> Option<usize> {
-    let taken: Vec<usize> = places.iter().copied().collect::<Option<_>>()?;
-    let spins =
-        |cpu: usize| taken.iter().zip(waits).any(|(&place, wait)| place == cpu && *wait == Wait::Spin);
-    let shared = || machine.allowed.iter().copied().find(|&cpu| !spins(cpu));
-    let own = placement::free_cpu(machine, order, &taken);
-    own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
 fn assemble(places: &[Option<usize>], waits: &[Wait], shards: u16, feed_is_apart: bool) -> Vec<LoopPlan> {
@@ -339,42 +294,6 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     "lowest priority, beside the pinned loops where there is room".clone_into(&mut others.why);
     rows.push(others);
     rows
-}
-
-fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), String> {
-    let spinning = topology.loops.iter().filter(|plan| plan.wait == Wait::Spin).count();
-    if spinning >= cpus.len() {
-        return Err(format!(
-            "cpu.wait: spin on {spinning} of {} CPUs leaves none to the journal thread; use spin-then-park or park",
-            cpus.len()
-        ));
-    }
-    for plan in topology.loops.iter().filter(|plan| plan.wait == Wait::Spin) {
-        if let Some(cpu) = plan.cpu.filter(|_| plan.cpu == topology.journal_cpu) {
-            return Err(format!("cpu.journal: {cpu} is also where {} spins; give it another CPU", plan.name));
-        }
-    }
-    Ok(())
-}
-
-/// How the journal's thread waits: as it is `said`, else as cores to spare allow. A thread that spins would take its
-/// CPU from whatever else runs there, so it has to have one of its own.
-fn journal_wait(said: Option<Wait>, topology: &Topology, may_look_on: bool) -> Result<Wait, String> {
-    let beside = topology.loops.iter().find(|plan| plan.cpu.is_none() || plan.cpu == topology.journal_cpu);
-    let shares = match (topology.journal_cpu, beside) {
-        (None, _) => "it is not pinned".to_owned(),
-        (Some(cpu), Some(plan)) => format!("CPU {cpu} is also where {} may run", plan.name),
-        (Some(_), None) if may_look_on => return Ok(said.unwrap_or(Wait::SpinThenPark)),
-        (Some(_), None) => return Ok(said.unwrap_or(Wait::Park)),
-    };
-    match said {
-        None | Some(Wait::Park) => Ok(Wait::Park),
-        Some(wait) => Err(format!(
-            "cpu.wait: journal={} wants a CPU of its own, and {shares}; give it one by cpu.journal, or say \
-             journal=park",
-            wait.text()
-        )),
-    }
 }
 
 #[cfg(test)]

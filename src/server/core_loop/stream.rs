@@ -63,7 +63,7 @@ const NORMAL: u16 = 1_000;
 const UNREAD_BYTES: usize = 1 << 20;
 /// How long more than [`UNREAD_BYTES`] may wait, as after a burst or a subscription to many books.
 const SLOW_FOR_MS: u64 = 5_000;
-/// How often a loop follows some frames before it hears the first client of a turn: up to 4,096 frames, some 6 ms.
+/// How often a loop follows some frames before it hears the first client of a turn: up to 4,096 frames.
 const CATCH_UPS_MAX: u32 = 16;
 /// Messages on their way to clients past which it goes no further: 24 MiB of who gets which.
 const CATCH_UP_SENDS_MAX: usize = 1 << 20;
@@ -235,7 +235,6 @@ impl CoreLoop {
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         self.tell_of_streams();
-        let is_apart = self.feeding.is_some();
         let Some(streams) = following(&mut self.reading, &mut self.feeding) else {
             return;
         };
@@ -265,9 +264,7 @@ impl CoreLoop {
             self.connections.put(slot, connection);
         }
         while let Some(slot) = streams.next_revoked() {
-            if is_apart {
-                self.shared.tell(streams.applied());
-            }
+            self.shared.tell(streams.applied());
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
                 self.connections.touch(slot, &mut connection);
