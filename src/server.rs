@@ -56,6 +56,7 @@ mod mesh;
 mod message;
 mod metrics;
 mod operator;
+mod pages;
 mod position_acts;
 mod proxies;
 mod reading;

@@ -50,6 +50,8 @@ pub enum Method {
     Post,
     /// `DELETE`.
     Delete,
+    /// `OPTIONS`: asked by browsers, before a page of another origin may ask. No route takes it.
+    Options,
     /// Any other; no route takes one.
     Other,
 }
@@ -63,6 +65,7 @@ impl Method {
             Self::Head => "HEAD",
             Self::Post => "POST",
             Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
             Self::Other => "",
         }
     }
@@ -270,6 +273,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         b"HEAD" => Method::Head,
         b"POST" => Method::Post,
         b"DELETE" => Method::Delete,
+        b"OPTIONS" => Method::Options,
         [_, ..] if method.iter().all(|&byte| is_token(byte)) => Method::Other,
         _ => return Err(BadRequest::LineMalformed),
     };

@@ -8,7 +8,7 @@
 //! value are optional white space, while zeros would be digits.
 
 use super::head::BadRequest;
-use super::route::NoRoute;
+use super::route::{Allowed, NoRoute};
 use super::websocket::ACCEPT_TEXT_BYTES;
 
 /// The answer to `Expect: 100-continue` before the body arrives.
@@ -215,6 +215,19 @@ pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, extras: &Extras<'_>) {
             plain_error(out, 405, "method_not_allowed", "method not allowed", &extras);
         }
     }
+}
+
+/// Answers a browser that asks, for a page that may read answers, how the page may ask a path that takes the methods
+/// `allowed`: with any header. The browser may keep this for two hours.
+pub fn preflight(out: &mut Vec<u8>, allowed: Allowed, extras: &Extras<'_>) {
+    // The Fetch standard counts Authorization as a header that `*` does not name.
+    let others = [
+        ("Access-Control-Allow-Methods", allowed.text()),
+        ("Access-Control-Allow-Headers", "*, Authorization"),
+        ("Access-Control-Max-Age", "7200"),
+    ];
+    let extras = Extras { allow: Some(allowed.text()), others: &others, ..*extras };
+    Response::begin(out, 200, ContentType::Text, &extras).finish(out);
 }
 
 /// Answers a request for a stream that does not ask to be upgraded.

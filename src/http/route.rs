@@ -262,7 +262,7 @@ impl Allowed {
                     Method::Get | Method::Head => 1,
                     Method::Post => 2,
                     Method::Delete => 4,
-                    Method::Other => 0,
+                    Method::Options | Method::Other => 0,
                 },
         )
     }

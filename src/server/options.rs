@@ -22,6 +22,7 @@ pub struct Options {
     pub chain_id: u64,
     pub venue: String,
     pub trusted_proxies: Vec<String>,
+    pub allowed_origins: Vec<String>,
     pub host_prefixes: bool,
     pub price_side: String,
     pub funding: String,
@@ -73,6 +74,7 @@ impl Default for Options {
             chain_id: 80_002,
             venue: "kuest".into(),
             trusted_proxies: Vec::new(),
+            allowed_origins: Vec::new(),
             host_prefixes: false,
             price_side: "taker".into(),
             funding: "shared".into(),
@@ -152,6 +154,7 @@ keys! {
     "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
     "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
     "trusted_proxies" List trusted_proxies "Addresses, or networks as in 10.0.0.0/8, whose X-Forwarded-For says who is asking.";
+    "allowed_origins" List allowed_origins "Web pages whose scripts may read answers, as in https://app.example; * is every page.";
     "host_prefixes" Switch host_prefixes "Also serve the catalog under /gamma, the wallets under /data, all others under /clob.";
     "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
@@ -225,10 +228,11 @@ const TYPING_ERRORS_MAX: usize = 3;
 const OTHER_VARIABLES: &[&str] = &["OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN", "OUTCRY_LOG", "OUTCRY_CONFIG"];
 
 impl Options {
-    /// The defaults of `dev`: a tenth of every size. What is configured besides is taken as it is.
+    /// The defaults of `dev`: a tenth of every size, and answers that every web page may read. What is configured
+    /// besides is taken as it is.
     #[must_use]
     pub fn of_dev() -> Self {
-        let mut options = Self::default();
+        let mut options = Self { allowed_origins: vec!["*".into()], ..Self::default() };
         for size in [
             &mut options.journal_disk_free_min,
             &mut options.sizes_resting_orders,

@@ -12,6 +12,7 @@ use std::time::Duration;
 use super::command::ServerArgs;
 use super::machine_files::this_machine;
 use super::options::Options;
+use super::pages::Pages;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;
 use super::terms;
@@ -112,6 +113,8 @@ pub struct Plan {
     pub rate_rules: limits::Rules,
     /// Whose forwarded addresses count.
     pub(crate) proxies: Proxies,
+    /// Which web pages may read answers.
+    pub(crate) pages: Pages,
     /// What a market gets where its row is silent.
     pub(crate) market_defaults: MarketDefaults,
     /// The smallest marketable BUY.
@@ -226,6 +229,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         rate_mode: rate_mode(&options.limits_mode, start.dev)?,
         rate_rules: rate_rules(options)?,
         proxies: Proxies::parse(&options.trusted_proxies)?,
+        pages: Pages::parse(&options.allowed_origins)?,
         market_defaults: terms::market_defaults(options)?,
         min_notional: terms::min_notional(options)?,
         options: options.clone(),

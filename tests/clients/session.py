@@ -43,15 +43,19 @@ def law(exchange):
     return micro(held[1]), micro(held[2])
 
 
-def main(binary, name, *command):
-    exchange = Exchange(binary, *SETTINGS)
+def play(binary, trade, *settings):
+    """Has `trade` do the session with its scene, and looks for what it must have made in the journal."""
+    exchange = Exchange(binary, *SETTINGS, *settings)
     try:
         told = scene(exchange)
         exchange.operator("account", "link", SECOND_WALLET, SECOND_OWNER)
         exchange.operator("account", "credit", SECOND_WALLET, CASH, "--ref", "session")
         before = law(exchange)
-        run = subprocess.run([*command, json.dumps(told)], timeout=PATIENCE_S, check=False, env=ENVIRONMENT)
-        assert run.returncode == 0, f"{name}: {run.returncode}\n{exchange.output()}"
+        try:
+            trade(told)
+        except Exception:
+            print(exchange.output())
+            raise
         exchange.stop()
         after = law(exchange)
         moved = tuple(now - then for then, now in zip(before, after))
@@ -59,6 +63,13 @@ def main(binary, name, *command):
         print(f"ok: the journal holds {FEES} of fees and {PAIRS} pairs")
     finally:
         exchange.kill()
+
+
+def main(binary, name, *command):
+    def trade(told):
+        subprocess.run([*command, json.dumps(told)], timeout=PATIENCE_S, check=True, env=ENVIRONMENT)
+
+    play(binary, trade)
     print(f"done: {name}")
 
 

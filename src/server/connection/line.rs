@@ -3,6 +3,7 @@
 use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
 use crate::server::held::Held;
+use crate::server::pages::{Page, Pages};
 use crate::server::tally::Tally;
 use crate::server::timing;
 use crate::server::toll::Toll;
@@ -42,6 +43,8 @@ struct Open {
     timed: Timed,
     /// It is of a HEAD request.
     head_only: bool,
+    /// The page that may read it.
+    page: Option<Page>,
 }
 
 /// Cuts an answer down to its head.
@@ -94,6 +97,8 @@ pub(crate) struct Line {
     pub(crate) answers_for: Option<KeyName>,
     /// What the request at the front of the buffer has paid.
     pub(crate) toll: Toll,
+    /// The page that the request at the front of the buffer comes from, if it may read the answer.
+    pub(crate) page: Option<Page>,
     /// The request at the front of the buffer is whole and costs curve operations, so that it need not be
     /// parsed again while it waits for its turn.
     pub(crate) signs: bool,
@@ -120,6 +125,7 @@ impl Line {
             held_bytes: 0,
             timed: Timed::No,
             head_only: false,
+            page: None,
         });
         Self {
             output: Vec::with_capacity(4 * ANSWER_BYTES),
@@ -136,6 +142,7 @@ impl Line {
             last_work: None,
             answers_for: None,
             toll: Toll::default(),
+            page: None,
             signs: false,
             came_ns: 0,
             laps: Laps::default(),
@@ -157,9 +164,15 @@ impl Line {
         self.behind_writes = 0;
         self.last_work = None;
         self.answers_for = None;
-        self.toll = Toll::default();
-        self.signs = false;
         self.came_ns = 0;
+        self.forget_front();
+    }
+
+    /// The request at the front of the buffer is taken; what is known of it does not hold for the next.
+    pub(crate) fn forget_front(&mut self) {
+        self.toll = Toll::default();
+        self.page = None;
+        self.signs = false;
         self.laps = Laps::default();
     }
 
@@ -209,11 +222,13 @@ impl Line {
             self.behind_writes = self.next;
         }
         self.held_bytes += guess_bytes;
+        let page = self.page;
         let place = &mut self.open[number as usize % OPEN_MAX];
         place.state = State::Waiting;
         place.held_bytes = guess_bytes;
         place.timed = Timed::No;
         place.head_only = false;
+        place.page = page;
         // It was given back, or went with a request and did not come back.
         if place.answer.capacity() < ANSWER_BYTES {
             place.answer = Vec::with_capacity(ANSWER_BYTES);
@@ -265,7 +280,13 @@ impl Line {
 
     /// Moves the answers that may leave to the output, and records their times. Returns the highest position that was
     /// released.
-    pub(crate) fn release(&mut self, mark: Position, now_ns: u64, tally: &Tally) -> Option<Position> {
+    pub(crate) fn release(
+        &mut self,
+        mark: Position,
+        now_ns: u64,
+        tally: &Tally,
+        pages: &Pages,
+    ) -> Option<Position> {
         let mut highest = None;
         while self.first != self.next {
             let index = self.first as usize % OPEN_MAX;
@@ -289,6 +310,9 @@ impl Line {
                         timing::fill_in(answer, end, laps);
                     }
                 }
+            }
+            if let Some(page) = self.open[index].page {
+                insert_lines(answer, pages.lines(page));
             }
             if self.output.is_empty() && SWAPPED_BYTES_MIN <= answer.len() {
                 std::mem::swap(&mut self.output, answer);
@@ -361,6 +385,12 @@ impl Line {
     fn place(&mut self, number: u32) -> &mut Open {
         &mut self.open[number as usize % OPEN_MAX]
     }
+}
+
+/// Inserts header lines behind an answer's first line.
+fn insert_lines(answer: &mut Vec<u8>, lines: &str) {
+    let status_end = answer.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
+    answer.splice(status_end..status_end, lines.bytes());
 }
 
 /// Lets go of a buffer that is too large for a place; the next request in it gets another. The largest that may be kept

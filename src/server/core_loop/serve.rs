@@ -3,6 +3,7 @@
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
+use crate::http::route::NoRoute;
 use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
@@ -15,7 +16,6 @@ use crate::server::reading;
 use crate::server::request::{self, Found, Request};
 use crate::server::shared::Phase;
 use crate::server::socket::{Interest, Watched};
-use crate::server::toll::Toll;
 use crate::stats::{Laps, Stage};
 
 /// What became of the request at the front of a connection's buffer.
@@ -212,6 +212,9 @@ impl CoreLoop {
                 let address = self.shared.plan.proxies.client(connection.peer, &request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
                 connection.line.toll = connection.line.toll.of(address);
+                if door == Door::Public {
+                    connection.line.page = self.shared.plan.pages.page(request.head.origin);
+                }
                 let number = connection.line.next_number();
                 let step = self.dispatch(client, &mut connection.line, door, &request, pass);
                 if request.head.method == Method::Head {
@@ -222,9 +225,7 @@ impl CoreLoop {
                     connection.chunked = None;
                     connection.continued = false;
                     connection.partial = false;
-                    connection.line.toll = Toll::default();
-                    connection.line.laps = Laps::default();
-                    connection.line.signs = false;
+                    connection.line.forget_front();
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
                 }
                 if let Step::Upgraded(channel) = step {
@@ -283,6 +284,13 @@ impl CoreLoop {
         let route =
             match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
                 Ok(route) => route,
+                Err(NoRoute::WrongMethod(allowed))
+                    if head.method == Method::Options && line.page.is_some() =>
+                {
+                    return self.answer_nothing(line, connection, |out, extras| {
+                        respond::preflight(out, allowed, extras);
+                    });
+                }
                 Err(reason) => {
                     return self.answer_nothing(line, connection, |out, extras| {
                         respond::no_route(out, reason, extras);

@@ -240,7 +240,7 @@ impl CoreLoop {
         let Some(mut connection) = self.connections.take_waiting(slot) else {
             return false;
         };
-        let highest = connection.line.release(mark, now_ns, self.tally());
+        let highest = connection.line.release(mark, now_ns, self.tally(), &self.shared.plan.pages);
         if let Some(position) = highest {
             self.shared.tell(position);
             self.tally().answers.add_one();

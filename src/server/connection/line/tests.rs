@@ -17,12 +17,12 @@ fn answers_leave_in_request_order_whenever_they_were_made() {
         connection.line.open(Intent::Read),
     ];
     answered(&mut connection, numbers[2], b"c", 0);
-    assert_eq!(connection.line.release(Position(100), 1, &Tally::default()), None);
+    assert_eq!(connection.line.release(Position(100), 1, &Tally::default(), &Pages::default()), None);
     answered(&mut connection, numbers[0], b"a", 0);
-    connection.line.release(Position(100), 1, &Tally::default());
+    connection.line.release(Position(100), 1, &Tally::default(), &Pages::default());
     assert_eq!(connection.line.to_send(), b"a");
     answered(&mut connection, numbers[1], b"b", 0);
-    connection.line.release(Position(100), 1, &Tally::default());
+    connection.line.release(Position(100), 1, &Tally::default(), &Pages::default());
     assert_eq!(connection.line.to_send(), b"abc");
 }
 
@@ -32,9 +32,12 @@ fn an_answer_stays_until_its_position_is_acknowledged_and_holds_back_the_ones_be
     let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
     answered(&mut connection, numbers[0], b"a", 128);
     answered(&mut connection, numbers[1], b"b", 0);
-    assert_eq!(connection.line.release(Position(64), 1, &Tally::default()), None);
+    assert_eq!(connection.line.release(Position(64), 1, &Tally::default(), &Pages::default()), None);
     assert_eq!(connection.line.waits_for_mark(), Some(Position(128)));
-    assert_eq!(connection.line.release(Position(128), 1, &Tally::default()), Some(Position(128)));
+    assert_eq!(
+        connection.line.release(Position(128), 1, &Tally::default(), &Pages::default()),
+        Some(Position(128))
+    );
     assert_eq!(connection.line.to_send(), b"ab");
 }
 
@@ -47,7 +50,7 @@ fn the_thirty_third_open_request_is_not_taken() {
     }
     assert!(!connection.may_open());
     answered(&mut connection, 0, b"a", 0);
-    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     assert!(connection.may_open());
 }
 
@@ -80,7 +83,7 @@ fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
             answered(&mut connection, number, b"small", 0);
         }
         next += expected;
-        connection.line.release(Position(0), 1, &Tally::default());
+        connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
         connection.line.was_sent(5 * expected);
     }
     assert_eq!(reads(&mut connection).len(), 9, "however small they were");
@@ -90,7 +93,7 @@ fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
         answered(&mut connection, number, b"small", 0);
     }
     assert_eq!(reads(&mut connection), [0; 0], "a large answer is held, sent or not");
-    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     assert_eq!(reads(&mut connection), [0; 0]);
     connection.line.was_sent(connection.line.unsent());
     assert_eq!(reads(&mut connection).len(), 9, "the large one is long ago");
@@ -111,7 +114,7 @@ fn an_answer_to_a_head_has_no_body_whenever_it_is_written() {
         }
         let after = connection.line.open(Intent::Read);
         answered(&mut connection, after, ANSWER, 0);
-        connection.line.release(Position(0), 1, &Tally::default());
+        connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
         let head = &ANSWER[..ANSWER.len() - 4];
         assert_eq!(connection.line.to_send(), [head, ANSWER].concat(), "{written_before}");
     }
@@ -125,7 +128,7 @@ fn behind_a_large_answer_reads_come_one_by_one() {
     for number in first {
         answered(&mut connection, number, &large, 0);
     }
-    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     assert_eq!(connection.line.unsent(), large.len());
     connection.line.was_sent(large.len());
     assert_eq!(reads(&mut connection), [1]);
@@ -140,7 +143,7 @@ fn a_slot_keeps_no_large_buffer() {
         connection.line.open(Intent::Write);
         answered(&mut connection, number, &large, at);
     }
-    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     connection.vacate();
     let kept = connection.line.open.iter().map(|open| open.answer.capacity());
     assert!(kept.chain([connection.line.output.capacity()]).all(|bytes| bytes <= PLACE_BYTES_MAX));
@@ -158,7 +161,7 @@ fn a_client_of_large_answers_keeps_one_buffer_for_the_next_and_not_one_a_place()
         for number in numbers {
             answered(&mut connection, number, &large, 0);
         }
-        connection.line.release(Position(0), 1, &Tally::default());
+        connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
         connection.line.was_sent(3 * large.len());
         let kept: usize = connection.line.open.iter().map(|open| open.answer.capacity()).sum();
         assert!(kept <= OPEN_MAX * PLACE_BYTES_MAX, "{kept}");
@@ -178,9 +181,9 @@ fn a_read_waits_behind_an_unanswered_write_and_not_behind_a_read() {
     assert!(line.writes_open());
     line.ready(0, Position(0));
     line.ready(1, Position(64));
-    line.release(Position(0), 1, &Tally::default());
+    line.release(Position(0), 1, &Tally::default(), &Pages::default());
     assert!(line.writes_open());
-    line.release(Position(64), 1, &Tally::default());
+    line.release(Position(64), 1, &Tally::default(), &Pages::default());
     assert!(!line.writes_open());
 }
 
@@ -205,7 +208,7 @@ fn answers_count_among_all_from_when_they_are_written_until_they_are_sent_or_the
     connection.count_held(&held);
     let output_bytes = connection.line.output.capacity();
     assert_eq!(held.bytes(), 2 * large.len() + output_bytes);
-    connection.line.release(Position(0), 1, &Tally::default());
+    connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     connection.line.was_sent(large.len() - 1);
     connection.count_held(&held);
     assert!(large.len() < held.bytes(), "what was sent is given back with the last byte");
