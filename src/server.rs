@@ -41,6 +41,7 @@ mod errors;
 mod executor;
 mod explain;
 mod followed;
+mod follows;
 mod guard_acts;
 mod guards;
 mod held;

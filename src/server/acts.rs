@@ -118,7 +118,7 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
         }
         Purpose::Order(_) => unreachable!("an order is answered by what it came to"),
         Purpose::Reader(read) => {
-            let reading = core.reading.as_mut();
+            let reading = core.follows.reading_mut();
             reading.expect("acts come back to the reader's loop").acted(read, status, body, at);
         }
     }

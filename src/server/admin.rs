@@ -129,7 +129,7 @@ pub(crate) fn begin(
         }),
         (Method::Get, "/ready") => {
             let ready = core.serves();
-            let reading = core.reading.as_ref();
+            let reading = core.follows.reading();
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);

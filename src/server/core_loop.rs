@@ -36,14 +36,13 @@ use super::clock::Steps;
 use super::connections::Connections;
 use super::disk::DiskWatch;
 use super::executor::Turns;
-use super::followed::Followed;
+use super::follows::Follows;
 use super::guards::Gone;
 use super::house::OPERATORS_MAX;
 use super::ingress::Trade;
 use super::marks::Marks;
 use super::mesh::Mesh;
 use super::message::ActJob;
-use super::reading::Reading;
 use super::roles;
 use super::shared::{Phase, Shared};
 use super::signals::Ending;
@@ -63,10 +62,8 @@ pub(crate) struct Roles {
     pub(crate) marks: Marks,
     /// Sockets of trading connections, a shard, perhaps the registrar.
     pub(crate) trade: Option<Trade>,
-    /// The reader, and streams unless the feed is apart.
-    pub(crate) reading: Option<Reading>,
-    /// The feed, where it is apart from the reader.
-    pub(crate) feeding: Option<Followed>,
+    /// The reader or the feed.
+    pub(crate) follows: Follows,
 }
 
 /// The listeners; the reader's loop has them.
@@ -98,9 +95,7 @@ pub(crate) struct CoreLoop {
     /// See [`Roles::marks`]; none before recovery is done, and then no other role either.
     pub(super) marks: Option<Marks>,
     pub(super) trade: Option<Trade>,
-    pub(super) reading: Option<Reading>,
-    /// See [`Roles::feeding`]; [`following`] gives this or the reader's.
-    feeding: Option<Followed>,
+    pub(super) follows: Follows,
     /// Bytes that streams were to be told before the first of their clients was heard in this turn; none before that.
     told_before_hearing: Option<usize>,
     pub(super) connections: Connections,
@@ -175,8 +170,7 @@ impl CoreLoop {
             desk: super::operator::desk::Desk::default(),
             marks: None,
             trade: None,
-            reading: None,
-            feeding: None,
+            follows: Follows::Nothing,
             told_before_hearing: None,
             now: TimeMs(0),
             elapsed_ms: 0,
@@ -232,10 +226,9 @@ impl CoreLoop {
     /// Takes the roles once recovery has made them; they begin in the middle of this turn.
     fn take_roles(&mut self) {
         if self.marks.is_none()
-            && let Some(Roles { marks, trade, reading, feeding }) = self.shared.roles[self.mesh.no()].pop()
+            && let Some(Roles { marks, trade, follows }) = self.shared.roles[self.mesh.no()].pop()
         {
-            (self.marks, self.trade) = (Some(marks), trade);
-            (self.reading, self.feeding) = (reading, feeding);
+            (self.marks, self.trade, self.follows) = (Some(marks), trade, follows);
             self.begin_trade();
         }
     }
@@ -322,17 +315,6 @@ impl Turns for CoreLoop {
             self.spun_from_ns = Some(began_ns);
         }
         true
-    }
-}
-
-/// What the reader's or the feed's loop follows the log with.
-fn following<'a>(
-    reading: &'a mut Option<Reading>,
-    feeding: &'a mut Option<Followed>,
-) -> Option<&'a mut Followed> {
-    match reading {
-        Some(reading) => Some(&mut reading.followed),
-        None => feeding.as_mut(),
     }
 }
 

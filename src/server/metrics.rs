@@ -147,7 +147,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         let huge_bytes = log.huge_bytes() as u64;
         page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
-        if let Some(reading) = &core.reading {
+        if let Some(reading) = core.follows.reading() {
             let ledger = reading.reader().ledger();
             let behind_s = ledger.time().0.saturating_sub(shared.clock.now().0) / 1_000;
             for (name, kind, help, value) in [

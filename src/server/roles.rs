@@ -13,6 +13,7 @@ use super::clock::STEP_MS;
 use super::core_loop::Roles;
 use super::executor;
 use super::followed::Followed;
+use super::follows::Follows;
 use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::operator::journal::law;
@@ -202,10 +203,8 @@ fn give_roles(
             let follower = Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments)));
             Followed::new(reader, follower, callers(), &stream_id)
         };
-        let feeding = (loop_plan.feed && !loop_plan.reader)
-            .then(|| followed(feed_reader.take().expect("there is one feed")));
-        let reading = loop_plan.reader.then(|| {
-            Reading::new(reading::Parts {
+        let follows = if loop_plan.reader {
+            Follows::Reader(Box::new(Reading::new(reading::Parts {
                 followed: followed(reader.take().expect("there is one reader")),
                 log: Arc::clone(&log),
                 hash_every_frames: plan.hash_every_frames,
@@ -214,9 +213,13 @@ fn give_roles(
                 prefixes: prefixes(plan),
                 searching: searching.take().expect("there is one reader"),
                 explains: plan.explains,
-            })
-        });
-        let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, reading, feeding };
+            })))
+        } else if loop_plan.feed {
+            Follows::Feed(Box::new(followed(feed_reader.take().expect("there is one feed"))))
+        } else {
+            Follows::Nothing
+        };
+        let roles = Roles { marks: Marks::new(Arc::clone(&log), plan.durability), trade, follows };
         assert!(shared.roles[no].push(roles).is_ok(), "roles are given once");
         shared.wakers[no].ring();
     }

@@ -145,8 +145,7 @@ impl CoreLoop {
         self.mesh.anything_came()
             || !self.shared.roles[self.mesh.no()].is_empty()
             || self.shared.phase() != phase
-            || self.reading.as_ref().is_some_and(Reading::has_work)
-            || self.feeding.as_ref().is_some_and(Followed::can_shed)
+            || self.follows.has_work()
             || self.trade.as_ref().is_some_and(has_tripped)
             || self.shard().is_some_and(Shard::has_fallen_cells)
     }
@@ -155,7 +154,7 @@ impl CoreLoop {
     fn nap_ms(&self) -> u64 {
         let nap = if self.desk.imports_wait_for_room() {
             ROOM_NAP
-        } else if self.reading.as_ref().is_some_and(Reading::waits) {
+        } else if self.follows.reading().is_some_and(Reading::waits) {
             READ_NAP
         } else {
             self.shared.plan.nap()
@@ -181,8 +180,7 @@ impl CoreLoop {
     fn awaited(&self) -> Option<Position> {
         let answers = self.connections.waiting.iter();
         let answers = answers.filter_map(|&slot| self.connections.look(slot)?.line.waits_for_mark()).min();
-        let reader = self.reading.as_ref().map(|reading| &reading.followed);
-        let follows = reader.or(self.feeding.as_ref()).map(Followed::awaits);
+        let follows = self.follows.followed().map(Followed::awaits);
         match (answers, follows) {
             (Some(one), Some(other)) => Some(one.min(other)),
             (one, other) => one.or(other),

@@ -370,7 +370,7 @@ impl CoreLoop {
             toll: line.toll,
         });
         if to == self.mesh.no() {
-            let reading = self.reading.as_mut();
+            let reading = self.follows.reading_mut();
             reading.expect("the reader's loop has the reader").begin(job);
             return Step::Took;
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use super::{CoreLoop, following};
+use super::CoreLoop;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
@@ -191,7 +191,7 @@ impl CoreLoop {
     pub(super) fn leave(&mut self, slot: u32, mut connection: Box<Connection>) {
         self.disconnected(&mut connection);
         if connection.stream.is_some()
-            && let Some(streams) = following(&mut self.reading, &mut self.feeding)
+            && let Some(streams) = self.follows.followed_mut()
         {
             streams.feed().leave(slot);
         }
@@ -233,7 +233,7 @@ impl CoreLoop {
     /// applied what they tell of, so that a read that follows sees it.
     fn releasable(&mut self) -> Position {
         let mark = self.marks.as_mut().map_or(Position(0), Marks::advance);
-        self.reading.as_ref().map_or(mark, |reading| mark.min(reading.applied()))
+        self.follows.reading().map_or(mark, |reading| mark.min(reading.applied()))
     }
 
     fn release_slot(&mut self, slot: u32, mark: Position, now_ns: u64) -> bool {

@@ -6,8 +6,8 @@
 //! | 1002, 1003, 1007, 1009 | frames that break RFC 6455, or that we do not take |
 //! | those of [`CLOSES`] | what is said there |
 
+use super::CoreLoop;
 use super::serve::Step;
-use super::{CoreLoop, following};
 use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
@@ -15,6 +15,7 @@ use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::Client;
 use crate::server::followed::Followed;
+use crate::server::follows::Follows;
 use crate::server::held::Held;
 use crate::server::marks::Marks;
 use crate::server::socket::{self, Moved};
@@ -143,7 +144,7 @@ impl CoreLoop {
                     (Next::Close(BUSY.code, BUSY.reason), 0)
                 }
                 Ok((Some(said), used)) => {
-                    let streams = following(&mut self.reading, &mut self.feeding).expect(HERE);
+                    let streams = self.follows.followed_mut().expect(HERE);
                     let next = match said {
                         Said::Text(text) => match streams.hear(client.slot, text, self.now, line.answers_for)
                         {
@@ -187,7 +188,7 @@ impl CoreLoop {
         }
         // What an operator's request of this step has let the reader follow is nothing new to who begins to follow.
         self.write_streams();
-        let streams = following(&mut self.reading, &mut self.feeding).expect(HERE);
+        let streams = self.follows.followed_mut().expect(HERE);
         let bytes = *self.told_before_hearing.get_or_insert_with(|| streams.feed().waiting_bytes());
         streams.is_at_mark().then_some(bytes)
     }
@@ -196,11 +197,7 @@ impl CoreLoop {
     fn catch_up(&mut self) {
         let (now, mark) = (self.now, self.marks.as_mut().map_or(Position(0), Marks::advance));
         for _ in 0..CATCH_UPS_MAX {
-            if let Some(reading) = &mut self.reading {
-                reading.follow(mark, now);
-            } else if let Some(feeding) = &mut self.feeding {
-                feeding.follow(mark, now, |_, _| {});
-            }
+            self.follows.follow(mark, now);
             self.write_streams();
             let streams = self.streams();
             if streams.is_at_mark() || CATCH_UP_SENDS_MAX <= streams.feed().waiting_sends() {
@@ -225,7 +222,7 @@ impl CoreLoop {
     /// Writes what streams are told of the frames that were followed, if that is not done.
     pub(super) fn write_streams(&mut self) {
         let now = self.now;
-        if let Some(streams) = following(&mut self.reading, &mut self.feeding) {
+        if let Some(streams) = self.follows.followed_mut() {
             streams.flush(now);
         }
     }
@@ -235,7 +232,7 @@ impl CoreLoop {
     pub(super) fn deliver_streams(&mut self) {
         let unread_bytes_max = self.shared.plan.limits.unread_bytes_max;
         self.tell_of_streams();
-        let Some(streams) = following(&mut self.reading, &mut self.feeding) else {
+        let Some(streams) = self.follows.followed_mut() else {
             return;
         };
         let feed = streams.feed();
@@ -284,18 +281,18 @@ impl CoreLoop {
 
     /// Notes, before a feed apart tells anybody anything, how far it is: who was told reads no older state than that.
     fn tell_of_streams(&mut self) {
-        if let Some(feeding) = &mut self.feeding
-            && 0 < feeding.feed().waiting_bytes()
-            && self.shared.told() < feeding.applied()
+        if let Follows::Feed(apart) = &mut self.follows
+            && 0 < apart.feed().waiting_bytes()
+            && self.shared.told() < apart.applied()
         {
-            self.shared.tell(feeding.applied());
+            self.shared.tell(apart.applied());
         }
     }
 
     /// Appends a stream's last frames to a connection that is taken out of its slot and about to end.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
         self.tell_of_streams();
-        let feed = following(&mut self.reading, &mut self.feeding).expect(HERE).feed();
+        let feed = self.follows.followed_mut().expect(HERE).feed();
         for (_, frame) in feed.sends().filter(|(client, _)| *client == slot) {
             if let Err(end) = put_frame(connection, frame, &self.shared.held) {
                 return say_close(connection, end.code, end.reason);
@@ -397,7 +394,7 @@ impl CoreLoop {
     }
 
     fn streams(&mut self) -> &mut Followed {
-        following(&mut self.reading, &mut self.feeding).expect(HERE)
+        self.follows.followed_mut().expect(HERE)
     }
 }
 

@@ -1,11 +1,12 @@
 //! What other loops sent, and the roles' own work.
 
 use super::serve::write_refusal;
-use super::{CoreLoop, REGISTRAR_LOOP, connection_word, following};
+use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::server::acts;
 use crate::server::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::Client;
+use crate::server::follows::Follows;
 use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
@@ -57,7 +58,7 @@ impl CoreLoop {
                 }
             }
             Letter::Read(job) => {
-                let reading = self.reading.as_mut();
+                let reading = self.follows.reading_mut();
                 reading.expect("reads are posted after recovery, to the reader's loop").begin(job);
             }
             Letter::Wide(mut job) => {
@@ -184,7 +185,7 @@ impl CoreLoop {
             return false;
         };
         let mark = marks.advance();
-        if let Some(followed) = following(&mut self.reading, &mut self.feeding) {
+        if let Some(followed) = self.follows.followed_mut() {
             followed.callers.moment = self.moment;
             let handover = self.shared.snapshots.handover(self.mesh.no());
             handover.note(followed.applied(), followed.reader.ledger().orders_in_memory());
@@ -192,27 +193,30 @@ impl CoreLoop {
                 followed.set_archive_at(position, archive);
             }
         }
-        if let Some(feeding) = &mut self.feeding {
-            busy |= feeding.follow(mark, self.now, |_, _| {});
-            busy |= feeding.shed();
-        }
-        if let Some(reading) = &mut self.reading {
-            busy |= reading.work(mark, self.now, self.elapsed_ms);
-            while let Some(job) = self.reading.as_mut().and_then(Reading::next_act) {
-                acts::send(self, REGISTRAR_LOOP, job);
+        match &mut self.follows {
+            Follows::Nothing => busy,
+            Follows::Feed(feed) => busy | feed.follow(mark, self.now, |_, _| {}) | feed.shed(),
+            Follows::Reader(reading) => {
+                let busy = busy | reading.work(mark, self.now, self.elapsed_ms);
+                self.hand_on_reads();
+                busy | snapshotter::answer(self) | intake::look_for_room(self)
             }
-            while let Some(job) = self.reading.as_mut().and_then(Reading::next_done) {
-                if job.origin == self.mesh.no() {
-                    self.deliver(*job);
-                } else {
-                    let origin = job.origin;
-                    self.mesh.reply(origin, Letter::Read(job));
-                }
-            }
-            busy |= snapshotter::answer(self);
-            busy |= intake::look_for_room(self);
         }
-        busy
+    }
+
+    /// Sends the registrar the acts among the reads, and answers those that are done.
+    fn hand_on_reads(&mut self) {
+        while let Some(job) = self.follows.reading_mut().and_then(Reading::next_act) {
+            acts::send(self, REGISTRAR_LOOP, job);
+        }
+        while let Some(job) = self.follows.reading_mut().and_then(Reading::next_done) {
+            if job.origin == self.mesh.no() {
+                self.deliver(*job);
+            } else {
+                let origin = job.origin;
+                self.mesh.reply(origin, Letter::Read(job));
+            }
+        }
     }
 
     /// Wakes the journal's thread if frames were claimed since it was last woken and answers wait for the disk.

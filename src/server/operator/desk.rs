@@ -13,6 +13,7 @@ use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::reader::Reader;
 use crate::server::core_loop::CoreLoop;
+use crate::server::follows::Follows;
 
 /// How many turns a look-up gives the reader to catch up with what clients were told.
 const CATCH_UP_TURNS_MAX: u32 = 10_000;
@@ -93,7 +94,7 @@ impl Place {
 pub(super) fn catch_up(core: &mut CoreLoop) {
     let tag = core.shared.told();
     let (now, elapsed_ms) = (core.now, core.elapsed_ms);
-    let (Some(marks), Some(reading)) = (&mut core.marks, &mut core.reading) else {
+    let (Some(marks), Follows::Reader(reading)) = (&mut core.marks, &mut core.follows) else {
         return;
     };
     for _ in 0..CATCH_UP_TURNS_MAX {
@@ -109,7 +110,7 @@ pub(super) fn catch_up(core: &mut CoreLoop) {
 
 /// The reader.
 pub(super) fn reader(core: &CoreLoop) -> &Reader {
-    let reading = core.reading.as_ref();
+    let reading = core.follows.reading();
     reading.expect("the operator's listener is on the reader's loop").reader()
 }
 
