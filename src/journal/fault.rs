@@ -5,6 +5,8 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use uuid::Uuid;
+
 use super::frame::Flaw;
 use super::logfile::NO_LOG_FIELDS;
 use super::segment::{FIRST_ROW_FIELD, LENGTH_FIELD};
@@ -128,6 +130,17 @@ pub enum Fault {
         owner: PathBuf,
         /// This directory.
         data_dir: PathBuf,
+    },
+    /// The last process of this directory left another log file than the one that is looked for.
+    LogElsewhere {
+        /// The log file.
+        log: PathBuf,
+        /// The exchange whose uuid is in it.
+        owner: Uuid,
+        /// This directory.
+        data_dir: PathBuf,
+        /// The exchange that this directory's identity names.
+        exchange: Uuid,
     },
     /// The log file says that segments go further than they do.
     LogAhead {
@@ -289,7 +302,12 @@ impl fmt::Display for Fault {
             Self::DataDirInUse(path) => {
                 write!(out, "data_dir: {} is in use by another process", path.display())
             }
-            Self::LogInUse(path) => write!(out, "log_path: {} is in use by another process", path.display()),
+            Self::LogInUse(path) => write!(
+                out,
+                "log_path: {} is in use by another process; --new-identity if data_dir is a copy of its data \
+                 directory, or else another log_path",
+                path.display()
+            ),
             Self::NotDurable { data_dir, file_system } => write!(
                 out,
                 "durability: durable, but data_dir {} is on {file_system} and ends with the machine; move it \
@@ -302,6 +320,21 @@ impl fmt::Display for Fault {
                  --adopt-log if that one was moved here, --new-identity if this one is a copy, or rm {log} if this \
                  one is a backup in its place",
                 owner.display(),
+                data_dir.display(),
+                log = log.display()
+            ),
+            Self::LogElsewhere { log, owner, data_dir, exchange } if owner == exchange => write!(
+                out,
+                "log_path: {log} is what the last process of {} left, and another file is given; start with log_path \
+                 {log} once, or rm {log} to go on without what only it has; nothing was changed",
+                data_dir.display(),
+                log = log.display()
+            ),
+            Self::LogElsewhere { log, owner, data_dir, exchange } => write!(
+                out,
+                "log_path: {log} is what the last process of {} left, of exchange {owner}, and `identity` there \
+                 says exchange {exchange}; write the former into it, or rm {log} to go on without what only it \
+                 has; nothing was changed",
                 data_dir.display(),
                 log = log.display()
             ),

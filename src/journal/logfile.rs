@@ -57,22 +57,42 @@ pub(crate) struct Owner {
     pub(crate) data_dir: PathBuf,
 }
 
+/// The logs in `directory` but `ours` that no process has, and whose they are.
+fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner)> {
+    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
+    let logs = entries.map(|entry| entry.path()).filter(move |path| {
+        path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
+    });
+    logs.filter_map(|path| {
+        let file = File::open(&path).ok()?;
+        // One that is in use may be emptied while it is read.
+        if is_locked(&file).unwrap_or(true) {
+            return None;
+        }
+        let owner = read_left(&file, &path).ok()??.owner;
+        Some((path, owner))
+    })
+}
+
+/// The log in `directory`, other than `ours`, that the last process of the data directory at `place` left, if it ran in
+/// this `boot` and in `epoch`.
+pub(crate) fn left_elsewhere(
+    directory: &Path,
+    ours: &Path,
+    place: [u64; 2],
+    boot: [u8; 16],
+    epoch: u32,
+) -> Option<(PathBuf, Owner)> {
+    others(directory, ours).find(|(_, owner)| (owner.place, owner.boot, owner.epoch) == (place, boot, epoch))
+}
+
 /// Notes on log files in `directory` whose data directory cannot be seen from here. They may be another
 /// container's, so they are named and never touched.
 pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
-    let logs = entries.map(|entry| entry.path()).filter(|path| {
-        path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
-    });
-    let mut notes: Vec<String> = logs
-        .filter_map(|path| {
-            let file = File::open(&path).ok()?;
-            let owner = read_left(&file, &path).ok()??.owner;
+    let mut notes: Vec<String> = others(directory, ours)
+        .filter_map(|(path, owner)| {
             let about = std::fs::metadata(&owner.data_dir).ok();
             if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
-                return None;
-            }
-            if is_locked(&file).unwrap_or(true) {
                 return None;
             }
             let (path, data_dir) = (path.display(), owner.data_dir.display());
@@ -128,6 +148,13 @@ impl LogFile {
             Ok(file) => read_left(&file, path),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io("open", path)(error)),
+        }
+    }
+
+    /// Removes the file if it holds nothing, for a start that should have looked elsewhere.
+    pub(crate) fn leave_nothing(&self) {
+        if self.file.metadata().is_ok_and(|about| about.len() == 0) {
+            let _ = std::fs::remove_file(&self.path);
         }
     }
 

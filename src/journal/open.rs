@@ -29,7 +29,7 @@ use super::history::Segments;
 use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
 use super::layout::{Close, Start};
 use super::log::Log;
-use super::logfile::{LogFile, Owner, strangers};
+use super::logfile::{LogFile, Owner, left_elsewhere, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
@@ -286,6 +286,10 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     };
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
+    let is_closed = found.last_kind == Close::KIND || (found.frames == 0 && found.epoch == 0);
+    if fit.is_none() && !is_closed && options.claimed != Claimed::NewIdentity {
+        refuse_elsewhere(&options.shared_memory, &log_file, &heir, found.epoch)?;
+    }
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
     if found.numbers.is_empty()
@@ -307,8 +311,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         None => Adopted::default(),
     };
     // Frames that only the log has come after any mark in the segments.
-    let fresh = found.frames == 0 && found.epoch == 0;
-    let closed = adopted.frames == 0 && (fresh || found.last_kind == Close::KIND);
+    let closed = adopted.frames == 0 && is_closed;
     if !closed && fit.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
@@ -342,6 +345,22 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         base,
         disk,
     })
+}
+
+/// Refuses to go on without the log that the heir's last process left, if it is another file than the one given.
+fn refuse_elsewhere(
+    shared_memory: &Path,
+    log_file: &LogFile,
+    heir: &Heir<'_>,
+    epoch: u32,
+) -> Result<(), Fault> {
+    let elsewhere = left_elsewhere(shared_memory, &log_file.path, heir.place, heir.boot, epoch);
+    let Some((log, owner)) = elsewhere else {
+        return Ok(());
+    };
+    log_file.leave_nothing();
+    let (owner, data_dir) = (Uuid::from_bytes(owner.exchange), heir.data_dir.to_path_buf());
+    Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
 }
 
 impl Opened {

@@ -13,7 +13,7 @@
 //!   segment that is only full proves nothing, as the next one is made when it is needed.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::Fault;
 use super::fault::Place;
@@ -46,7 +46,7 @@ pub(crate) struct Scan {
     /// The epoch of the last batch; 0 if there is none.
     pub(crate) epoch: u32,
     pub(crate) frames: u64,
-    /// The kind of the last frame; padding if there is none.
+    /// The kind of the last frame in that epoch; padding if there is none.
     pub(crate) last_kind: u16,
     /// The segment that the next batch goes to, if it fits; 0 if there is none.
     pub(crate) segment: u64,
@@ -157,7 +157,9 @@ impl Scan {
             return flaw("epoch of the batch", 44, u64::from(self.epoch), u64::from(header.epoch));
         }
         let frames = frames_of(&header, rest)?;
-        let (mut chain, mut count, mut last_kind) = (self.chain, 0, self.last_kind);
+        // A rise of the epoch is another start, behind which nothing was closed yet.
+        let before = if self.epoch < header.epoch { PADDING } else { self.last_kind };
+        let (mut chain, mut count, mut last_kind) = (self.chain, 0, before);
         let mut at = skip;
         while at < frames.len() {
             let frame = frame(frames, at, &header)?;
@@ -233,11 +235,7 @@ pub(crate) fn scan_between(
         let begin = match reach.base {
             Some(base) if base.segment == number => {
                 let sought = seek(base, journal, &bytes, form, &mut walk.scan.entries);
-                sought.ok_or_else(|| Fault::SnapshotMisfit {
-                    snapshot: base.file.clone(),
-                    position: base.position,
-                    segment: segment::path(directory, number),
-                })?
+                sought.map_err(|lost| lost.fault(base, segment::path(directory, number)))?
             }
             _ => Begin { row: 1, skip: 0 },
         };
@@ -326,6 +324,27 @@ struct Walk<'a, 'v> {
     packed: Option<u64>,
 }
 
+/// Why a segment does not lead to a snapshot's position.
+enum Lost {
+    /// A batch on the way, which begins at this byte behind this position, is not what was written.
+    Damaged(Flaw, u64, Position),
+    /// It ends before, or tells something else.
+    Elsewhere,
+}
+
+impl Lost {
+    fn fault(self, base: &Base, segment: PathBuf) -> Fault {
+        match self {
+            Self::Damaged(flaw, start, position) => {
+                Fault::Damaged(Place::of(flaw, &segment, start, position))
+            }
+            Self::Elsewhere => {
+                Fault::SnapshotMisfit { snapshot: base.file.clone(), position: base.position, segment }
+            }
+        }
+    }
+}
+
 /// Finds where the frames after `base` begin, if the segment leads there; batches passed on the way go into the
 /// table. In a packed segment that may be in the middle of a batch.
 fn seek(
@@ -334,22 +353,28 @@ fn seek(
     bytes: &[u8],
     form: Form,
     entries: &mut Vec<Entry>,
-) -> Option<Begin> {
-    let mut row = 1;
+) -> Result<Begin, Lost> {
+    let (mut row, mut position) = (1, Position(0));
     loop {
-        let rest = bytes.get(offset(row)..).filter(|rest| BATCH_HEADER_BYTES <= rest.len())?;
-        let header = BatchHeader::decode(rest, journal, base.segment, row).ok()?;
+        let rest = bytes.get(offset(row)..).filter(|rest| BATCH_HEADER_BYTES <= rest.len());
+        let rest = rest.ok_or(Lost::Elsewhere)?;
+        let header = BatchHeader::decode(rest, journal, base.segment, row).map_err(|flaw| {
+            let ends = zeros(rest, 0, "").is_ok();
+            if ends { Lost::Elsewhere } else { Lost::Damaged(flaw, offset(row) as u64, position) }
+        })?;
         Entry { position: header.first, segment: base.segment, row }.push_if_far(entries);
         if base.position <= header.end() {
-            let skip = usize::try_from(base.position.0.checked_sub(header.first.0)?).ok()?;
+            let behind = base.position.0.checked_sub(header.first.0).ok_or(Lost::Elsewhere)?;
+            let skip = usize::try_from(behind).map_err(|_| Lost::Elsewhere)?;
             let ends_there = header.end() == base.position;
             let same = header.epoch == base.epoch
                 && (ends_there || form == Form::Packed)
                 && leads_on(base, &header, rest, skip);
             let begin =
                 if ends_there { Begin { row: row + header.rows(), skip: 0 } } else { Begin { row, skip } };
-            return same.then_some(begin);
+            return if same { Ok(begin) } else { Err(Lost::Elsewhere) };
         }
+        position = header.end();
         row += header.rows();
     }
 }

@@ -67,10 +67,12 @@ pub struct Consumer<T> {
     next: u64,
 }
 
-/// A ring of `slots` slots, a power of two; all its memory is taken here.
+/// A ring of `slots` slots, a power of two and at least 2; all its memory is taken here.
 #[must_use]
 pub fn ring<T: Copy + Send>(slots: usize) -> (Producer<T>, Consumer<T>) {
     assert!(slots.is_power_of_two(), "a ring's slots are a power of two");
+    // One slot that was filled would look like one that is free for the next push.
+    assert!(2 <= slots, "a ring has two slots or more");
     let mask = slots as u64 - 1;
     let slots = (0..=mask)
         .map(|index| Slot { sequence: AtomicU64::new(index), value: UnsafeCell::new(MaybeUninit::uninit()) })
@@ -198,6 +200,12 @@ mod tests {
             }
             assert_eq!(consumer.pop(), None);
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "two slots or more")]
+    fn a_ring_of_one_slot_is_refused() {
+        let _ = ring::<u32>(1);
     }
 
     #[test]

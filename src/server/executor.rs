@@ -92,6 +92,12 @@ impl Thread {
     pub(crate) fn join(self) -> Result<(), String> {
         (self.0)()
     }
+
+    /// A loop that has panicked.
+    #[cfg(test)]
+    pub(crate) fn that_died() -> Self {
+        Self(Box::new(|| Err("a loop died".to_owned())))
+    }
 }
 
 fn start_executor(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Result<Thread, String> {

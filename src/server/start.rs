@@ -186,7 +186,7 @@ impl Running {
         }
     }
 
-    /// Answers what is open, ends the loops, syncs and closes the log.
+    /// Answers what is open, ends the loops, syncs and closes the log. If a loop dies meanwhile, the log is left as it is.
     pub(crate) fn stop(&mut self) -> End {
         self.shared.enter(Phase::Draining);
         let by = Instant::now() + Duration::from_millis(self.shared.plan.limits.stop_ms);
@@ -194,7 +194,10 @@ impl Running {
         while self.shared.drained.load(Ordering::Acquire) < loops && Instant::now() < by {
             std::thread::sleep(Duration::from_millis(2));
         }
-        self.end_loops();
+        if !self.end_loops() {
+            self.roles.abandon();
+            return End::Broken;
+        }
         match self.roles.close(self.shared.clock.now()) {
             Ok(()) => End::Clean,
             Err(fault) => {
@@ -204,14 +207,18 @@ impl Running {
         }
     }
 
-    fn end_loops(&mut self) {
+    /// Ends the loops; false if one had died, so that what it had open is unknown until the restart.
+    fn end_loops(&mut self) -> bool {
         self.shared.enter(Phase::Stopped);
+        let mut all_lived = true;
         for thread in self.threads.drain(..) {
             if let Err(fault) = thread.join() {
                 tracing::error!("{fault}");
+                all_lived = false;
             }
         }
         self.roles.end_search();
+        all_lived
     }
 
     /// Says at `path` which ports were bound.
@@ -361,6 +368,14 @@ mod tests {
     fn a_full_disk_ends_the_server_in_good_order() {
         let Server { running, _data } = serve(2, |plan| plan.disk_free_min = u64::MAX);
         assert_eq!(running.wait(), End::Broken);
+    }
+
+    #[test]
+    fn a_loop_that_dies_while_the_server_stops_is_no_stop_in_good_order() {
+        let Server { mut running, _data } = serve(2, |plan| plan.limits.stop_ms = 1);
+        running.threads.push(executor::Thread::that_died());
+        assert_eq!(running.stop(), End::Broken);
+        assert!(running.shared.plan.log_path.as_ref().is_some_and(|path| path.exists()), "the log is left");
     }
 
     #[test]

@@ -132,7 +132,13 @@ fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_s
                 let _ = started.writer.abandon();
                 break;
             }
-            let opened = home.open().unwrap_or_else(|fault| panic!("{is_new}, {good}: {fault}"));
+            let opened = home.open().or_else(|fault| {
+                // The new identity is there, and the log that it was to leave aside is not stale yet.
+                assert!(!is_new && matches!(fault, Fault::LogElsewhere { .. }), "{good}: {fault}");
+                let again = Options { claimed: Claimed::NewIdentity, ..home.options() };
+                open_on(again, Disk::default(), BOOT)
+            });
+            let opened = opened.unwrap_or_else(|fault| panic!("{is_new}, {good}: {fault}"));
             let expected = [payload(1), payload(2)];
             let found = payloads(&opened);
             assert!(
@@ -142,6 +148,31 @@ fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_s
             start(opened).writer.stop(TimeMs(2)).unwrap();
         }
     }
+}
+
+#[test]
+fn the_log_that_a_directory_left_is_not_passed_over_for_another_name() {
+    let home = died();
+    let (path, identity) = (home.data.path().join("identity"), identity_of(&home).unwrap());
+    let log_path = home.log_path();
+    let other_digit = |digit: &str| if digit == "7" { "8" } else { "7" };
+    let at = identity.find("\nexchange ").unwrap() + "\nexchange ".len();
+    let changed = format!("{}{}{}", &identity[..at], other_digit(&identity[at..=at]), &identity[at + 1..]);
+    std::fs::write(&path, changed).unwrap();
+    let fault = home.open().unwrap_err();
+    assert!(matches!(&fault, Fault::LogElsewhere { log, .. } if *log == log_path));
+    assert_eq!(logs(&home), [log_path.file_name().unwrap()], "nothing more is there");
+    assert!(fault.to_string().contains(identity[at..at + 36].trim()), "{fault}");
+
+    std::fs::write(&path, identity).unwrap();
+    let elsewhere = Options { log_path: Some(home.data.path().join("a-log")), ..home.options() };
+    let fault = open_on(elsewhere.clone(), Disk::default(), BOOT).unwrap_err().to_string();
+    assert!(fault.contains("start with log_path "), "{fault}");
+    assert_eq!(home.payloads(), [payload(1), payload(2)]);
+
+    // Once it is removed, or a start went on with it, nothing is in the way.
+    start(home.open().unwrap()).writer.stop(TimeMs(2)).unwrap();
+    assert!(open_on(elsewhere, Disk::default(), BOOT).is_ok());
 }
 
 #[test]

@@ -38,26 +38,33 @@ fn a_new_directory_begins_empty_and_goes_on_after_a_stop() {
 
 #[test]
 fn a_death_before_the_first_frame_is_durable_is_no_stop_in_good_order() {
-    // The disk that a start needs, and not one operation more.
-    let started = (0..).find_map(|good| {
-        let home = Home::new();
-        let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT).ok()?;
-        let started = opened.start(TimeMs(1), SHARDS, Box::new(|_| ())).ok()?;
-        Some((home, started))
-    });
-    let (home, started) = started.unwrap();
-    started.log.append(KIND, &payload(1));
-    started.writer.stop(TimeMs(2)).unwrap_err();
-    drop(started.log);
-    std::fs::remove_file(home.log_path()).unwrap();
+    // What was before: nothing, or a start and a stop in good order, which left a `Start` and a `Close`.
+    for stops in [0, 1] {
+        // The disk that a start needs, and not one operation more.
+        let started = (0..).find_map(|good| {
+            let home = Home::new();
+            for _ in 0..stops {
+                home.start().writer.stop(TimeMs(1)).unwrap();
+            }
+            let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT).ok()?;
+            let started = opened.start(TimeMs(1), SHARDS, Box::new(|_| ())).ok()?;
+            Some((home, started))
+        });
+        let (home, started) = started.unwrap();
+        started.log.append(KIND, &payload(1));
+        started.writer.stop(TimeMs(2)).unwrap_err();
+        drop(started.log);
+        std::fs::remove_file(home.log_path()).unwrap();
 
-    let opened = home.open().unwrap();
-    let recovered = opened.recovered();
-    assert_eq!((recovered.frames, recovered.closed), (0, false));
-    assert!(
-        recovered.notes.iter().any(|note| note.contains("its log file is gone or empty")),
-        "{recovered:?}"
-    );
+        let opened = home.open().unwrap();
+        let recovered = opened.recovered();
+        assert_eq!((recovered.frames, recovered.closed), (2 * stops, false));
+        assert!(recovered.may_have_lost());
+        assert!(
+            recovered.notes.iter().any(|note| note.contains("its log file is gone or empty")),
+            "{recovered:?}"
+        );
+    }
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::*;
 use crate::journal::disk::in_memory;
 use crate::journal::identity::boot_id;
 use crate::journal::logfile::LogFile;
-use crate::journal::segment::ROW_BYTES;
+use crate::journal::segment::{BATCH_HEADER_BYTES, ROW_BYTES};
 use crate::journal::snapshot::Base;
 use crate::journal::{Survey, survey};
 
@@ -80,6 +80,27 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
         assert!(0 < refused, "some of the damage is where a start looks");
         assert!(started(&home).is_ok());
     }
+}
+
+#[test]
+fn a_damaged_header_on_the_way_to_a_snapshot_is_named_and_an_older_segment_leads_elsewhere() {
+    let (home, base) = died_behind_a_snapshot(false);
+    let (path, good, _) = used(&home, base.segment());
+    let row_bytes = usize::try_from(ROW_BYTES).unwrap();
+    for at in row_bytes..row_bytes + BATCH_HEADER_BYTES {
+        let mut bad = good.clone();
+        bad[at] ^= 1 << (at % 8);
+        std::fs::write(&path, bad).unwrap();
+        let fault = started(&home).map(|_| ()).unwrap_err().to_string();
+        let named = format!("damaged below the durable mark: {}: byte ", path.display());
+        assert!(fault.starts_with(&named), "{at}: {fault}");
+    }
+    let mut older = good.clone();
+    older[row_bytes..].fill(0);
+    std::fs::write(&path, older).unwrap();
+    assert!(matches!(started(&home), Err(Fault::SnapshotMisfit { .. })), "it ends before the snapshot");
+    std::fs::write(&path, good).unwrap();
+    assert!(started(&home).is_ok());
 }
 
 /// What is done to a whole log file, and which field the next start names; none for an empty log.
