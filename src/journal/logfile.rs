@@ -21,7 +21,7 @@
 use super::checksum;
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::Fault;
@@ -69,7 +69,7 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
         if is_locked(&file).unwrap_or(true) {
             return None;
         }
-        let owner = read_left(&file, &path).ok()??.owner;
+        let owner = read_left(&file, &path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner;
         Some((path, owner))
     })
 }
@@ -139,13 +139,14 @@ impl LogFile {
 
     /// What the last process left, if it is a log at all.
     pub(crate) fn left(&self) -> Result<Option<Left>, Fault> {
-        read_left(&self.file, &self.path)
+        read_left(&self.file, &self.path, |file, bytes| Mapping::read_only(file, bytes))
     }
 
-    /// What the log at `path` holds, for whoever only reads; none if there is no such file.
+    /// What the log at `path` holds, for whoever only reads; none if there is no such file. It is copied, as a process
+    /// that starts meanwhile empties the file.
     pub(crate) fn read_only(path: &Path) -> Result<Option<Left>, Fault> {
         match File::open(path) {
-            Ok(file) => read_left(&file, path),
+            Ok(file) => read_left(&file, path, copied),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(Fault::io("open", path)(error)),
         }
@@ -213,7 +214,28 @@ fn made(file: &File, path: &Path, bytes: u64) -> Result<Mapping, Fault> {
     Ok(mapping)
 }
 
-fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
+/// The first `bytes` of the file, a multiple of eight, in memory of our own. Of a file that is shorter by now, a mapping
+/// would end the process.
+fn copied(file: &File, bytes: u64) -> std::io::Result<Mapping> {
+    let copy = Mapping::anonymous(bytes)?;
+    let mut piece = [0; 64 * 1024];
+    let mut at = 0;
+    for words in copy.words().chunks(piece.len() / 8) {
+        let piece = &mut piece[..words.len() * 8];
+        file.read_exact_at(piece, at)?;
+        for (word, eight) in words.iter().zip(piece.as_chunks().0) {
+            word.store(u64::from_ne_bytes(*eight), Ordering::Relaxed);
+        }
+        at += piece.len() as u64;
+    }
+    Ok(copy)
+}
+
+fn read_left(
+    file: &File,
+    path: &Path,
+    mapping: impl FnOnce(&File, u64) -> std::io::Result<Mapping>,
+) -> Result<Option<Left>, Fault> {
     let bytes = file.metadata().map_err(Fault::io("look at", path))?.len();
     if bytes == 0 {
         return Ok(None);
@@ -226,7 +248,7 @@ fn read_left(file: &File, path: &Path) -> Result<Option<Left>, Fault> {
     if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
         return damaged(LENGTH_FIELD, bytes.max(least).next_multiple_of(FRAME_ALIGN), bytes);
     }
-    let mapping = Mapping::read_only(file, bytes).map_err(Fault::io("map", path))?;
+    let mapping = mapping(file, bytes).map_err(Fault::io("read", path))?;
     let word = |index: usize| mapping.words()[index].load(Ordering::Acquire);
     if word(0) != LOG_MAGIC {
         // A process that dies while it makes the file leaves no frame, and zero in the magic's place. On a disk so does
@@ -371,4 +393,23 @@ fn bytes_of(words: [u64; 2]) -> [u8; 16] {
     bytes[..8].copy_from_slice(&words[0].to_le_bytes());
     bytes[8..].copy_from_slice(&words[1].to_le_bytes());
     bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_copy_of_a_log_that_got_shorter_is_an_error_and_no_end_of_the_process() {
+        let mut file = tempfile::tempfile().unwrap();
+        let bytes: Vec<u8> = (0..200_000_u32).map(|at| u8::try_from(at % 251).unwrap()).collect();
+        file.write_all(&bytes).unwrap();
+        let copy = copied(&file, bytes.len() as u64).unwrap();
+        let words = copy.words().iter().map(|word| word.load(Ordering::Relaxed));
+        assert_eq!(words.flat_map(u64::to_ne_bytes).collect::<Vec<_>>(), bytes);
+        file.set_len(100_000).unwrap();
+        let fault = copied(&file, bytes.len() as u64).unwrap_err();
+        assert_eq!(fault.kind(), std::io::ErrorKind::UnexpectedEof);
+    }
 }

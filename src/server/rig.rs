@@ -183,7 +183,7 @@ impl Early {
 
     /// Replays the log and serves.
     pub fn recover(&mut self) -> Result<(), String> {
-        self.running.recover()
+        self.running.recover(|_| Ok(()))
     }
 
     /// Ends it; false if that was not in good order.

@@ -87,11 +87,14 @@ impl Held {
     }
 }
 
-/// Opens and replays the journal and gives every loop its roles.
+/// Opens and replays the journal and gives every loop its roles. `goes_on` is called before the journal goes on.
 ///
 /// A refusal after the journal went on leaves what a stop in good order leaves: no log file in shared memory, which
 /// would be ahead of a backup that is put in the directory's place.
-pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
+pub(crate) fn restore(
+    shared: &Arc<Shared>,
+    goes_on: impl FnOnce(&Shared) -> Result<(), String>,
+) -> Result<Held, String> {
     let plan = &shared.plan;
     let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
     let settings = reader_settings(plan);
@@ -112,6 +115,7 @@ pub(crate) fn restore(shared: &Arc<Shared>) -> Result<Held, String> {
     let cells = Arc::new(Cells::new(limits.wallets_max, shards));
     registrar::restore(reader.ledger(), &mut writer, &cells)
         .map_err(|full| overfull(full, reader.ledger(), limits.wallets_max))?;
+    goes_on(shared)?;
     let started = opened
         .start(shared.clock.now(), shards, Box::new(Scribe::new(shared)))
         .map_err(|fault| fault.to_string())?;

@@ -52,11 +52,14 @@ pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
     let (mut running, _) = begin(0, plan, clock)?;
     let signals = |fault: std::io::Error| format!("signals: {fault}");
     signals::fail_what_is_too_long().map_err(signals)?;
-    // Nobody was told anything before it serves, so an end at once loses nothing.
-    let until_it_serves = signals::end_at_once().map_err(signals)?;
-    running.recover()?;
-    running.shared.ending.listen_to_signals().map_err(signals)?;
-    until_it_serves.over();
+    // Nobody was told anything before the journal goes on, and its log is not made: an end at once loses and leaves
+    // nothing.
+    let until_it_goes_on = signals::end_at_once().map_err(signals)?;
+    running.recover(|shared| {
+        shared.ending.listen_to_signals().map_err(signals)?;
+        until_it_goes_on.over();
+        Ok(())
+    })?;
     running.tell_ports()?;
     Ok(running)
 }
@@ -69,7 +72,7 @@ pub(crate) fn start_but(
     clock: Clock,
 ) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
     let (mut running, left) = begin(by_hand, plan, clock)?;
-    running.recover()?;
+    running.recover(|_| Ok(()))?;
     running.tell_ports()?;
     Ok((running, left))
 }
@@ -128,9 +131,13 @@ fn start_loops(
 }
 
 impl Running {
-    /// Replays the journal, gives every loop its roles and begins to serve.
-    pub(crate) fn recover(&mut self) -> Result<(), String> {
-        match roles::restore(&self.shared) {
+    /// Replays the journal, gives every loop its roles and begins to serve. `goes_on` is called when the journal is
+    /// replayed and about to go on.
+    pub(crate) fn recover(
+        &mut self,
+        goes_on: impl FnOnce(&Shared) -> Result<(), String>,
+    ) -> Result<(), String> {
+        match roles::restore(&self.shared, goes_on) {
             Ok(held) => self.roles = held,
             Err(fault) => {
                 self.end_loops();
@@ -338,7 +345,7 @@ mod tests {
         assert!(text.starts_with("HTTP/1.1 503") && text.contains("Retry-After: 1"), "{text}");
         let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 503"), "{text}");
-        running.recover().expect("an empty directory");
+        running.recover(|_| Ok(())).expect("an empty directory");
         let text = ask(operator, b"GET /ready HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
         assert!(text.starts_with("HTTP/1.1 200"), "{text}");
         assert_eq!(running.stop(), End::Clean);

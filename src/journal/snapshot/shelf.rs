@@ -1,6 +1,8 @@
 //! The snapshots of a data directory: which exist, which one a start takes, which are removed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::{Base, SnapshotReader, SnapshotWriter};
 use crate::domain::Position;
@@ -27,6 +29,8 @@ pub struct Snapshots {
     journal: JournalId,
     disk: Disk,
     free_bytes_min: u64,
+    /// Runs that were read from end to end; each is read once, as it never changes.
+    read_runs: Arc<Mutex<BTreeSet<String>>>,
 }
 
 /// A snapshot that was written and got its name.
@@ -42,7 +46,8 @@ pub struct Written {
 
 impl Snapshots {
     pub(crate) fn new(data_dir: &Path, journal: JournalId, disk: Disk) -> Self {
-        Self { data_dir: data_dir.to_path_buf(), journal, disk, free_bytes_min: 0 }
+        let data_dir = data_dir.to_path_buf();
+        Self { data_dir, journal, disk, free_bytes_min: 0, read_runs: Arc::default() }
     }
 
     /// Snapshots without segments, for tests of what is in them.
@@ -279,7 +284,8 @@ impl Snapshots {
 
     /// Removes the oldest segments: all but the newest `keep` sealed ones, as far as neither two whole
     /// snapshots nor the log's ring need them, nor whoever has only followed the log up to `followed`.
-    /// Returns how many were removed.
+    /// Returns how many were removed. Runs that both snapshots name are the only ones there are, so each has to be
+    /// whole too.
     ///
     /// A death in between leaves a shorter history, which begins at a later segment.
     pub fn give_back(
@@ -295,11 +301,14 @@ impl Snapshots {
         if kept.len() < KEPT {
             return Ok(0);
         }
-        for base in kept {
+        for base in &kept {
             needed = needed.min(base.segment);
         }
         let directory = segment::directory(&self.data_dir);
-        let old = segment::numbers(&directory)?.into_iter().filter(|&number| number < needed);
+        let mut old = segment::numbers(&directory)?.into_iter().filter(|&number| number < needed).peekable();
+        if old.peek().is_some() {
+            kept.iter().try_for_each(|base| self.read_runs_of(base))?;
+        }
         let mut gone = 0;
         segments.forget_before(needed);
         for number in old {
@@ -309,6 +318,18 @@ impl Snapshots {
             gone += 1;
         }
         Ok(gone)
+    }
+
+    /// Reads each run that `base` names from end to end, unless that was done before.
+    fn read_runs_of(&self, base: &Base) -> Result<(), Fault> {
+        let mut read = self.read_runs.lock().unwrap_or_else(PoisonError::into_inner);
+        for run in &base.runs {
+            if !read.contains(run) {
+                self.whole(&self.directory().join(run), |_| Ok(()))?;
+                read.insert(run.clone());
+            }
+        }
+        Ok(())
     }
 
     /// Every snapshot, the newest first: its header if it and its runs are whole and `load` finds nothing

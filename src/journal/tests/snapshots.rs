@@ -410,6 +410,36 @@ fn segments_go_only_after_two_whole_snapshots_and_the_rest_still_starts() {
     }
 }
 
+#[test]
+fn segments_stay_while_a_run_that_both_snapshots_name_is_damaged() {
+    let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5]);
+    let snapshots = snapshots_on(&bench, Disk::default());
+    let mut runs = Vec::new();
+    for rows in [0..9, 9..18, 18..27] {
+        let mut base = snapshots.follow(None, bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+        // As if the runs before had no room for more.
+        snapshots.archive(&mut base, archive_rows(rows), |bytes| Ok(archive_row(bytes))).unwrap();
+        runs.append(&mut base.runs);
+        base.runs.clone_from(&runs);
+        snapshots.write(&mut base, 7, |_| ()).unwrap();
+        add(&mut bench, &mut all, 5);
+    }
+    bench.log.free(bench.batches.end());
+    let segments = bench.batches.segments();
+    let give_back =
+        |snapshots: &Snapshots| snapshots.give_back(&segments, &bench.log, bench.batches.end(), 0);
+    let path = bench.home.data.path().join("snapshots").join(&runs[0]);
+    let good = std::fs::read(&path).unwrap();
+    let mut bad = good.clone();
+    *bad.last_mut().unwrap() ^= 1;
+    std::fs::write(&path, bad).unwrap();
+    let fault = give_back(&snapshots).unwrap_err().to_string();
+    assert!(fault.contains(&runs[0]), "{fault}");
+    assert_eq!(segment::numbers(&segment::directory(bench.home.data.path())).unwrap()[0], 1);
+    std::fs::write(&path, good).unwrap();
+    assert!(0 < give_back(&snapshots).unwrap());
+}
+
 fn keep_at_end(snapshots: &Snapshots, bench: &Bench) {
     keep(snapshots, bench.batches.end()).unwrap();
 }
