@@ -2,8 +2,9 @@
 //! texts filled in.
 //!
 //! One object serves every client: the keys of the specification, `orderHash` beside `orderID`
-//! (both the digest), and `transactionsHashes` and `tradeIDs`, which are always given together,
-//! because some clients that see a trade without a hash poll for it for half a minute.
+//! (both the digest; of a refused order `orderHash` alone, if it is known by then), and
+//! `transactionsHashes` and `tradeIDs`, which are always given together, because some clients that
+//! see a trade without a hash poll for it for half a minute.
 
 use super::short::ShortText;
 use super::write::{Pieces, Writer};
@@ -229,7 +230,11 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
 fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     json.key("success").boolean(false);
     json.key("errorMsg").pieces(|pieces| fill(pieces, refusal.reject.wire().error_msg, refusal));
-    for key in ["orderID", "takingAmount", "makingAmount", "status"] {
+    json.key("orderID").text("");
+    if let Some(id) = refusal.id {
+        json.key("orderHash").order_id(id);
+    }
+    for key in ["takingAmount", "makingAmount", "status"] {
         json.key(key).text("");
     }
     for key in ["transactionsHashes", "tradeIDs"] {
@@ -335,6 +340,12 @@ mod tests {
                 );
                 assert_eq!((&single["success"], &batch["success"]), (&false.into(), &false.into()));
                 assert!(batch.get("error").is_none() && other.get("success").is_none());
+                let hash = refusal.id.map(|_| format!("0x{}", "01".repeat(32)));
+                assert_eq!(
+                    (single["orderHash"].as_str(), single["orderID"].as_str()),
+                    (hash.as_deref(), Some(""))
+                );
+                assert_eq!((&batch["orderHash"], other.get("orderHash")), (&single["orderHash"], None));
                 assert_eq!((&single["field"], &single["nearest"]), (&"price".into(), &"0.51".into()));
             }
         }

@@ -50,7 +50,7 @@ const SIDES: &[&str] = &["BUY", "SELL"];
 pub(crate) const ORDER_RESULT: Fields =
     &[(Boolean, "success"), (Text, "errorMsg orderID takingAmount makingAmount status orderHash")];
 
-/// 2.2, of an order that was refused: `orderHash` is for orders that have one.
+/// 2.2, of an order that was refused: `orderHash` is for orders whose digest is known by then.
 pub(crate) const ORDER_REFUSED: Fields =
     &[(Boolean, "success"), (Text, "errorMsg orderID takingAmount makingAmount status")];
 
