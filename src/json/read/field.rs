@@ -73,6 +73,18 @@ pub(super) fn put_once<'t, 'b>(
     Ok(())
 }
 
+/// Refuses a name that one of `known` has but for case, `_` and `-`.
+#[cold]
+pub(super) fn refuse_misspelt(name: &str, known: &[&'static str]) -> Result<(), ReadError> {
+    fn letters(name: &str) -> impl Iterator<Item = u8> {
+        name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase())
+    }
+    match known.iter().find(|known| letters(known).eq(letters(name))) {
+        None => Ok(()),
+        Some(meant) => Err(ReadError::of(Reject::InvalidPayload, meant, ShortText::new(name), meant)),
+    }
+}
+
 /// A uint256: a whole number up to `u64::MAX`, or up to 78 digits as text.
 pub(super) fn uint256(value: Value<'_, '_>, field: &'static str) -> Result<[u8; 32], ReadError> {
     let read = match value {

@@ -1,4 +1,5 @@
-//! Objects spread over records: one slot for each name that somebody reads.
+//! Objects spread over records: one slot for each name that somebody reads. Names that nobody reads are passed over, but
+//! for a name that one of ours is misspelt as: what it was to say would be lost, such as `post_only`.
 
 /// Makes a record type and its `collect`, which fills it from an object's entries. A name that
 /// stands twice is refused even if both values are equal.
@@ -16,7 +17,7 @@ macro_rules! record {
                 for (name, value) in $crate::json::read::field::entries(value, field)? {
                     match name {
                         $( $text => $crate::json::read::field::put_once(&mut record.$field, value, $text)?, )*
-                        _ => {}
+                        _ => $crate::json::read::field::refuse_misspelt(name, &[$( $text, )*])?,
                     }
                 }
                 Ok(record)

@@ -160,6 +160,29 @@ fn a_field_that_is_missing_or_of_the_wrong_type_is_named() {
 }
 
 #[test]
+fn a_name_of_ours_in_another_spelling_is_refused_and_other_names_are_passed_over() {
+    for (spelt, meant) in [
+        ("post_only", "postOnly"),
+        ("POSTONLY", "postOnly"),
+        ("order-type", "orderType"),
+        ("SelfTrade", "selfTrade"),
+        ("maker_amount", "makerAmount"),
+        ("Salt", "salt"),
+    ] {
+        // With `meant` in its place, and `spelt` beside it.
+        let text = body().to_string();
+        let place = if body().get(meant).is_some() || meant == "selfTrade" { "{" } else { "\"order\":{" };
+        let text = text.replacen(place, &format!("{place}\"{spelt}\":true,"), 1);
+        let error = read_text(&text).expect_err("refused");
+        assert_eq!((error.reject, error.field, error.got.as_str()), (Reject::InvalidPayload, meant, spelt));
+    }
+    for name in ["postOnlyOr", "only", "", "_", "x-order", "clientId"] {
+        let body = with(name, Some(json!(true)));
+        assert!(read(&body).is_ok(), "{name}");
+    }
+}
+
+#[test]
 fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
     let above = "18446744073709551616";
     assert_eq!(
@@ -370,11 +393,17 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
     ] {
         assert_eq!(ask(&body), Ok(expected), "{body}");
     }
-    for bad in [r#"{"market":"x"}"#, r#"{"asset_id":"x"}"#, r#"{"asset_id":"7","assetId":"7"}"#, "[]", "\"\""]
-    {
+    for bad in [
+        r#"{"market":"x"}"#,
+        r#"{"asset_id":"x"}"#,
+        r#"{"asset_id":"7","assetId":"7"}"#,
+        "[]",
+        "\"\"",
+        r#"{"Market":"7"}"#,
+    ] {
         assert_eq!(ask(bad).expect_err("bad").reject, Reject::InvalidPayload, "{bad}");
     }
-    for misspelt in ["asset", "Market", "marketId", "market ", ""] {
+    for misspelt in ["asset", "marketId", "market ", ""] {
         let error = ask(&format!(r#"{{"{misspelt}":"7"}}"#)).expect_err("no scope");
         assert_eq!((error.reject, error.got.as_str()), (Reject::CancelScopeMissing, misspelt));
     }
