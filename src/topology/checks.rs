@@ -16,6 +16,7 @@ use super::machine::{Machine, counted};
 use super::placement::{Policy, SPARE_CORES};
 use super::table;
 
+pub(super) use cpu::{on_cpu, remedy_of, waits_for};
 pub use cpu::{percent, used};
 pub(super) use gaps::named;
 pub use gaps::{Gaps, Named, Taker};
@@ -396,13 +397,27 @@ impl Scene<'_> {
     /// What others use of that one of `cpus` which they use most; none if nobody looked.
     #[must_use]
     pub fn others_on(&self, cpus: &[usize]) -> Option<Others> {
-        cpu::others_on(self, cpus)
+        cpu::others_on_each(self, cpus).into_iter().next()
     }
 
     /// What others use of that CPU with a loop, or the journal, which they use most; none if nobody looked.
     #[must_use]
     pub fn busiest(&self) -> Option<Others> {
         self.others_on(&self.cpus_with_loops())
+    }
+
+    /// What others noticeably use of each CPU with a loop or the journal, those that orders wait for first; where nothing
+    /// is pinned, of the CPU which they use most.
+    #[must_use]
+    pub fn taken(&self) -> Vec<Others> {
+        let mut taken = cpu::others_on_each(self, &self.cpus_with_loops());
+        taken.retain(Others::are_felt);
+        // A stable sort: of several that orders wait for, the most used one stays first.
+        taken.sort_by_key(|others| !self.needs.orders_wait_for(others.cpu));
+        if self.needs.pinned.is_empty() {
+            taken.truncate(1);
+        }
+        taken
     }
 }
 

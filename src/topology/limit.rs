@@ -22,7 +22,7 @@
 //! | `none` | nothing, or nothing but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
-use super::checks::{DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
+use super::checks::{self, DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
 use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
@@ -171,7 +171,8 @@ pub struct Limit {
 pub fn causes(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     let mut causes = fatal(findings);
     causes.extend(gaps(scene));
-    causes.extend(others(scene, findings));
+    causes.extend(host(scene, findings));
+    causes.extend(others(scene));
     causes.extend(cores(scene, findings));
     causes.extend(disk(scene));
     for (id, touches) in CONDITIONS {
@@ -277,29 +278,34 @@ fn gaps(scene: &Scene<'_>) -> Vec<Limit> {
     bad.map(limit).collect()
 }
 
-/// The host and other processes, by what the kernel counts.
-fn others(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
-    let stolen = scene.stolen_millionths().map(|millionths| (Touches::by_share(millionths), millionths));
-    let busiest = scene.busiest();
-    let used =
-        busiest.map(|Others { cpu, millionths, .. }| (Touches::on_cpu(scene, cpu, millionths), millionths));
-    let rows = [
-        (Kind::Host, "cpu.steal", stolen, "the host ran others on our CPUs"),
-        (Kind::Others, "cpu.others", used, "other processes use our CPUs"),
-    ];
-    let limit = |(kind, id, found, what): (Kind, &str, Option<(Touches, u64)>, &str)| {
-        let finding = failed(findings, id).next()?;
-        let (touches, millionths) = found.unwrap_or((Touches::P99, 0));
-        let waits = finding.amount.as_deref().unwrap_or_default();
-        Some(Limit {
-            kind,
-            touches: Some(touches),
-            text: format!("{what}: {}; {waits}", finding.current),
-            cost_ns: Some(cost::share_of_slice(millionths)),
-            change: finding.remedy(),
-        })
+/// The host, by what the kernel counts.
+fn host(scene: &Scene<'_>, findings: &[Finding]) -> Option<Limit> {
+    let finding = failed(findings, "cpu.steal").next()?;
+    let millionths = scene.stolen_millionths().unwrap_or(0);
+    let waits = finding.amount.as_deref().unwrap_or_default();
+    Some(Limit {
+        kind: Kind::Host,
+        touches: Some(Touches::by_share(millionths)),
+        text: format!("the host ran others on our CPUs: {}; {waits}", finding.current),
+        cost_ns: Some(cost::share_of_slice(millionths)),
+        change: finding.remedy(),
+    })
+}
+
+/// Other processes, by what the kernel counts: one entry for each CPU that they take.
+fn others(scene: &Scene<'_>) -> Vec<Limit> {
+    let limit = |others: &Others| Limit {
+        kind: Kind::Others,
+        touches: Some(Touches::on_cpu(scene, others.cpu, others.millionths)),
+        text: format!(
+            "other processes use our CPUs: {}; {}",
+            checks::on_cpu(scene, others),
+            checks::waits_for(scene, others)
+        ),
+        cost_ns: Some(cost::share_of_slice(others.millionths)),
+        change: Some(checks::remedy_of(others)),
     };
-    rows.into_iter().filter_map(limit).collect()
+    scene.taken().iter().map(limit).collect()
 }
 
 /// A quota, and too few cores for what would run on them, with the settings as they are.

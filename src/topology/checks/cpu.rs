@@ -1,5 +1,7 @@
 //! Conditions of CPUs, their interrupts and nodes.
 
+use std::cmp::Reverse;
+
 use super::gaps::{GAP_P99_MAX_NS, without_writers};
 use super::{Finding, Fix, Gaps, Others, Scene, Severity};
 use crate::topology::cost;
@@ -357,11 +359,16 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
 /// A tick of `/proc/stat` is a hundredth of a second.
 const TICK_MS: u64 = 10;
 
-/// What others use, while this process sleeps, of that one of `cpus` which they use most.
-pub(super) fn others_on(scene: &Scene<'_>, cpus: &[usize]) -> Option<Others> {
+/// What others use of each of `cpus` while this process sleeps, the most used first; of equals, one that orders wait for.
+pub(super) fn others_on_each(scene: &Scene<'_>, cpus: &[usize]) -> Vec<Others> {
+    let mut others: Vec<Others> = cpus.iter().filter_map(|&cpu| others_of(scene, cpu)).collect();
+    others.sort_by_key(|of| (Reverse(of.millionths), !scene.needs.orders_wait_for(of.cpu), of.cpu));
+    others
+}
+
+fn others_of(scene: &Scene<'_>, cpu: usize) -> Option<Others> {
     let [before, after] = scene.probes.stat_quiet.as_ref()?;
-    let shares = cpus.iter().filter_map(|&cpu| Some((used(before, after, cpu)?, cpu)));
-    let (millionths, cpu) = shares.max()?;
+    let millionths = used(before, after, cpu)?;
     let who = scene.probes.busy_with.iter().find(|(at, _)| *at == cpu).map(|(_, who)| who.clone());
     let looked_ms = TICK_MS * busy(after, cpu)?.1.saturating_sub(busy(before, cpu)?.1);
     Some(Others { cpu, millionths, looked_ms, who })
@@ -385,22 +392,48 @@ fn others(scene: &Scene<'_>) -> Finding {
     if scene.probes.stat_quiet.is_none() {
         return finding.unreadable("needs two looks at a machine that runs");
     }
-    match scene.busiest() {
-        None => finding.unreadable("/proc/stat"),
-        Some(others) => {
-            let loops = scene.needs.threads_on(others.cpu);
-            let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
-            let waits = if scene.needs.is_woken(others.cpu) {
-                cost::of_woken(one)
-            } else {
-                cost::of_share(others.millionths, one)
-            };
-            finding
-                .judged(!others.are_felt(), format!("cpu {} ({loops}): {}", others.cpu, others.amount()))
-                .costing(waits)
-                .mended_by(vec![Fix::Advice(format!("{} (taskset, systemd: AllowedCPUs=)", others.remedy()))])
+    let Some(busiest) = scene.busiest() else { return finding.unreadable("/proc/stat") };
+    let taken = scene.taken();
+    let told: Vec<String> = match taken.as_slice() {
+        [] => vec![on_cpu(scene, &busiest)],
+        taken => taken.iter().map(|others| on_cpu(scene, others)).collect(),
+    };
+    let costs = taken.iter().map(|others| waits_for(scene, others));
+    let remedies = taken.iter().map(remedy_of);
+    finding
+        .judged(taken.is_empty(), told.join("; "))
+        .costing(without_repeats(costs).join("; "))
+        .mended_by(without_repeats(remedies).into_iter().map(Fix::Advice).collect())
+}
+
+/// Who is pinned to a CPU, and what others use of it.
+pub(in crate::topology) fn on_cpu(scene: &Scene<'_>, others: &Others) -> String {
+    format!("cpu {} ({}): {}", others.cpu, scene.needs.threads_on(others.cpu), others.amount())
+}
+
+/// What it costs an order, or a read where no order waits for that CPU.
+pub(in crate::topology) fn waits_for(scene: &Scene<'_>, others: &Others) -> String {
+    let one = if scene.needs.orders_wait_for(others.cpu) { "an order" } else { "a read" };
+    if scene.needs.is_woken(others.cpu) {
+        cost::of_woken(one)
+    } else {
+        cost::of_share(others.millionths, one)
+    }
+}
+
+/// What ends it, and how to keep it off.
+pub(in crate::topology) fn remedy_of(others: &Others) -> String {
+    format!("{} (taskset, systemd: AllowedCPUs=)", others.remedy())
+}
+
+fn without_repeats(texts: impl Iterator<Item = String>) -> Vec<String> {
+    let mut kept: Vec<String> = Vec::new();
+    for text in texts {
+        if !kept.contains(&text) {
+            kept.push(text);
         }
     }
+    kept
 }
 
 /// Millionths as a percentage with two places.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::topology::capacity::tests::Silent;
-use crate::topology::checks::{self, DiskUse, Named, Needs, Pinned, Probes};
+use crate::topology::checks::{DiskUse, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
@@ -372,6 +372,53 @@ fn what_the_reader_s_cpu_loses_is_no_order_s() {
         assert_eq!(used.touches, Some(touches), "cpu {cpu}");
         assert!(used.text.contains(one), "{}", used.text);
     }
+}
+
+#[test]
+fn each_cpu_that_others_take_is_told_those_that_orders_wait_for_first() {
+    let stat = |busy: [u64; 3]| {
+        let line = |cpu: usize| format!("cpu{cpu} {} 0 0 {} 0 0 0 0\n", busy[cpu], 100 - busy[cpu]);
+        format!("cpu  0\n{}{}{}", line(0), line(1), line(2))
+    };
+    let (shard, reader) = ((0, Touches::P99), (1, Touches::Reads));
+    for (busy, told) in [
+        ([100, 100, 100], vec![shard, reader]),
+        ([100, 0, 0], vec![shard]),
+        ([4, 100, 0], vec![reader]),
+        // The reader's loses more time, and an order waits for the other.
+        ([10, 90, 0], vec![shard, reader]),
+        // Neither a loop nor the journal is there.
+        ([0, 0, 100], vec![]),
+    ] {
+        let machine = Machine::plain(&[0, 1, 2]);
+        let needs = needs(3, 1, Policy::Auto, false);
+        let mut probes = Probes::none("no");
+        probes.stat_quiet = Some([stat([0; 3]).replace("100", "0"), stat(busy)]);
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let findings = checks::run(&scene);
+        let condition = findings.iter().find(|finding| finding.id == "cpu.others").expect("it was looked at");
+        let at = |cpu| {
+            let name = ["shard0", "reader"][cpu];
+            format!("cpu {cpu} ({name}): {}.00 % of the last 1.0 s", busy[cpu])
+        };
+        let cpus: Vec<String> = told.iter().map(|&(cpu, _)| at(cpu)).collect();
+        if !cpus.is_empty() {
+            assert_eq!(condition.current, cpus.join("; "));
+        }
+        let mut came: Vec<(usize, Touches)> = causes(&scene, &findings)
+            .iter()
+            .filter(|limit| limit.kind == Kind::Others)
+            .map(|limit| (usize::from(limit.text.contains("cpu 1 ")), limit.touches.expect("somebody's")))
+            .collect();
+        // The list is ordered by what each can add.
+        came.sort_by_key(|&(cpu, _)| cpu);
+        assert_eq!(came, told, "{busy:?}");
+    }
+    // A tie in the list is an order's first.
+    let mut probes = Probes::none("no");
+    probes.stat_quiet = Some([stat([0; 3]).replace("100", "0"), stat([100, 100, 0])]);
+    let came = of(3, &needs(3, 1, Policy::Auto, false), &probes);
+    assert!(came[0].contains("cpu 0 (shard0)") && came[1].contains("cpu 1 (reader)"), "{came:?}");
 }
 
 #[test]
