@@ -20,6 +20,7 @@ use super::limit;
 use super::table;
 use super::valid::SHARE_PERCENT_MAX;
 
+mod beside;
 mod brief;
 mod reads;
 
@@ -256,7 +257,7 @@ fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 }
 
 fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
-    let others = match beside(scene, capacity) {
+    let others = match beside::of(scene, capacity) {
         Some(beside) => format!("; {}", beside.text()),
         None if is_unseen(scene) => {
             "; less where others run on the same CPU, at which `outcry check` looks".to_owned()
@@ -276,82 +277,9 @@ fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
 }
 
-/// The orders a second that are left where others share the CPU of the loop that is full first.
-struct Beside {
-    orders_per_second: u64,
-    cpu: usize,
-    others: Option<Others>,
-    /// The share of a CPU that the journal's thread takes while one write follows another, in millionths.
-    journal: Option<u64>,
-    /// The share of the CPU that no thread of this machine took, in millionths.
-    host: Option<u64>,
-}
-
 /// Whether others, or the journal's thread, may have a share of the loops' CPUs that nobody measured.
 fn is_unseen(scene: &Scene<'_>) -> bool {
     scene.lacks_cores() && (scene.probes.stat_quiet.is_none() || scene.probes.disk.is_err())
-}
-
-/// None where nobody else has that CPU, or nobody looked.
-fn beside(scene: &Scene<'_>, capacity: &Capacity) -> Option<Beside> {
-    const ALL: u64 = 1_000_000;
-    let full = capacity.parts.iter().find(|part| capacity.first.contains(&part.name))?;
-    let cpu = full.cpu?;
-    let others = scene
-        .others_on(&[cpu])
-        .filter(|others| 0 < others.millionths && (scene.lacks_cores() || others.are_felt()));
-    let is_near = scene.needs.journal_cpu.map_or(scene.lacks_cores(), |journal| journal == cpu);
-    let journal = scene.probes.disk.as_ref().ok().filter(|_| is_near).map(|disk| disk.cpu_millionths);
-    let shares = [others.as_ref().map(|others| others.millionths), journal];
-    let taken = shares.into_iter().flatten().sum::<u64>();
-    let rivals = u64::try_from(shares.into_iter().flatten().count()).unwrap_or(0);
-    // Threads that are always ready get equal shares, so the loop has at least one of what the host leaves.
-    let left = ALL.saturating_sub(taken).max(ALL / (1 + rivals));
-    let host = of_host(scene, cpu);
-    let left = left * ALL.saturating_sub(host.unwrap_or(0)) / ALL;
-    let orders_per_second = capacity.orders_per_second * left / ALL;
-    (0 < rivals || host.is_some()).then_some(Beside { orders_per_second, cpu, others, journal, host })
-}
-
-/// The share of `cpu` that nobody on this machine took, in millionths, if it is noticeable: what a thread that never
-/// sleeps lost there and no other thread had; where that was not measured, what the host is charged with.
-fn of_host(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
-    let unseen = |gaps: &Gaps| gaps.lost_millionths.saturating_sub(gaps.threads_millionths.unwrap_or(0));
-    let measured = scene.probes.jitter.iter().flatten().find(|gaps| gaps.cpu == cpu).map(unseen);
-    let charged = || scene.probes.stat_before.as_ref().and_then(|_| scene.stolen_millionths());
-    measured.or_else(charged).filter(|share| u64::from(SHARE_PERCENT_MAX) * 10_000 <= *share)
-}
-
-impl Beside {
-    fn who(&self) -> String {
-        let journal = self.journal.map(|share| format!("the journal ({} %)", share.div_ceil(10_000)));
-        let others = self.others.as_ref().map(|others| format!("others ({})", percent(others.millionths)));
-        let host = self.host.map(|share| format!("the host and interrupts ({})", percent(share)));
-        journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The rate as it is, then what it would be `alone` on that CPU.
-    fn brief(&self, less: &str, alone: &str) -> String {
-        format!(
-            "{} a second as it is{less}, beside {} on CPU {cpu}; {alone} with CPU {cpu} to itself",
-            rounded(self.orders_per_second),
-            self.who(),
-            cpu = self.cpu
-        )
-    }
-
-    fn text(&self) -> String {
-        let journal = self.journal.map(|share| {
-            format!(
-                "the journal's thread takes up to {} % of a CPU while one write follows another (tried)",
-                share.div_ceil(10_000)
-            )
-        });
-        let others = self.others.as_ref().map(|others| format!("other programs had {}", others.amount()));
-        let host = self.host.map(|share| format!("the host and interrupts took {}", percent(share)));
-        let who = journal.into_iter().chain(others).chain(host).collect::<Vec<_>>().join(", ");
-        format!("about {} where it shares cpu {}: {who}", rounded(self.orders_per_second), self.cpu)
-    }
 }
 
 /// What one client may place by its limit, usually long before the machine is full.

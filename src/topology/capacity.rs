@@ -12,7 +12,8 @@
 //!
 //! Orders are assumed to spread evenly over connections and shards. A core's time can be spent once: loops on one
 //! core share it, two threads of a core count as one, and loops that are not pinned share the cores that pinned ones
-//! leave. What the journal's thread and the system need is not counted.
+//! leave. What the journal's thread, the system and other programs need is not counted: [`super::answers`] takes it off
+//! what it says of orders a second, where somebody looked.
 
 use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
@@ -36,7 +37,7 @@ pub(super) const KNOWN_SETTING: &str = "auth.known_signers_bytes=16777216";
 /// A signature check on the machine of README's figures (stage `sign`, p50, of `bench roundtrip`, `53c13a2`).
 const README_CHECK_NS: u64 = 27_900;
 
-const SECOND_NS: u64 = 1_000_000_000;
+pub(super) const SECOND_NS: u64 = 1_000_000_000;
 
 /// A check that has less than half of a CPU is seldom left alone from its start to its end.
 const DISTURBED_MILLIONTHS: u64 = 500_000;

@@ -162,7 +162,7 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         }
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),
     };
-    let beside = beside(scene, capacity);
+    let beside = beside::of(scene, capacity);
     let alone = rounded(capacity.orders_per_second);
     let less = if is_unseen(scene) { " or less (`outcry check`)" } else { "" };
     let amount = match &beside {

@@ -249,3 +249,51 @@ fn reads_say_who_has_their_cpu() {
         assert!(told_first.ends_with(first), "{told_first}");
     }
 }
+
+#[test]
+fn what_others_have_of_the_cpus_of_loops_that_wander_comes_off_the_orders_a_second() {
+    let stat = |busy: &[u64]| {
+        let line = |(cpu, busy): (usize, &u64)| format!("cpu{cpu} {busy} 0 0 {} 0 0 0 0\n", 1_000 - busy);
+        format!("cpu  0\n{}", busy.iter().enumerate().map(line).collect::<String>())
+    };
+    let all = "3 loops without CPUs of their own share 2 cores, whose time is there once";
+    for (cpus, plan, busy, amount, said) in [
+        (2, "sm sm r", vec![0, 0], "54,000 a second or less (`outcry check`)", all),
+        // A whole loop's worth of one CPU, of which ours get half at least.
+        (
+            2,
+            "sm sm r",
+            vec![0, 1_000],
+            "40,000 a second as it is or less (`outcry check`), beside others (50.00 %) on CPUs 0-1; 54,000 with CPUs 0-1 to themselves",
+            "; about 40,000 where they share cpus 0-1: other programs had 50.00 % of the last 10.0 s, most of it a compiler (7);",
+        ),
+        (
+            2,
+            "sm sm r",
+            vec![1_000, 1_000],
+            "27,000 a second as it is or less (`outcry check`), beside others (100.00 %) on CPUs 0-1; 54,000 with CPUs 0-1 to themselves",
+            "; about 27,000 where they share cpus 0-1: other programs had 100.00 % of the last 10.0 s;",
+        ),
+        (
+            1,
+            "smr",
+            vec![1_000],
+            "13,000 a second as it is or less (`outcry check`), beside others (100.00 %) on CPU 0; 27,000 with CPU 0 to itself",
+            "; about 13,000 where it shares cpu 0: other programs had 100.00 % of the last 10.0 s;",
+        ),
+        // One loop is full by itself, and finds a CPU that nobody has.
+        (8, "sm r", vec![0, 1_000, 0, 0, 0, 0, 0, 0], "28,000 a second", "full first"),
+        // The pinned loop's CPU is not theirs to use, nor is what others have of it.
+        (3, "r@0 sm sm", vec![1_000, 0, 0], "56,000 a second or less (`outcry check`)", "full first"),
+    ] {
+        let (machine, needs) = (plain(cpus), needs(plan));
+        let mut probes = Probes::none("no");
+        probes.signature_ns = Ok(SIGNATURE_NS);
+        probes.stat_quiet = Some([stat(&vec![0; cpus]).replace("1000", "0"), stat(&busy)]);
+        probes.busy_with = vec![(1, compiler())];
+        let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
+        let came = of(&scene, &capacity::of(&scene));
+        assert_eq!(line(&came, "orders-per-second")[1], amount, "{plan} {busy:?}");
+        assert!(came[3].now.contains(said), "{}", came[3].now);
+    }
+}
