@@ -281,6 +281,36 @@ fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
     assert!(!refused.status.success() && said(&refused).contains("--machine: /nonexistent has neither"));
 }
 
+#[test]
+fn the_shards_that_a_plan_advises_are_planned_as_advised() {
+    for count in ["5", "28", "32", "48", "64"] {
+        let json: Value =
+            serde_json::from_str(&outcry_succeeds(&["topology", "--json", "--plan", count])).unwrap();
+        let mut advised = 0;
+        for text in texts(&json).iter().filter(|text| text.contains("cpu.shards=")) {
+            let settings = text.split([' ', ';', ',']);
+            let settings = settings.filter(|word| {
+                ["cpu.shards=", "journal.log_bytes="].iter().any(|name| word.starts_with(name))
+            });
+            let mut words = vec!["topology", "--plan", count];
+            words.extend(settings.flat_map(|setting| ["--set", setting]));
+            outcry_succeeds(&words);
+            advised += 1;
+        }
+        assert!(advised != 0, "--plan {count}");
+    }
+}
+
+/// Every text in `json`.
+fn texts(json: &Value) -> Vec<&str> {
+    match json {
+        Value::String(text) => vec![text],
+        Value::Array(values) => values.iter().flat_map(texts).collect(),
+        Value::Object(fields) => fields.values().flat_map(texts).collect(),
+        _ => Vec::new(),
+    }
+}
+
 /// The script with every path of the machine moved below `folder`.
 fn moved(script: &str, folder: &str) -> String {
     script.replace("set_value /", &format!("set_value {folder}/"))

@@ -335,7 +335,8 @@ impl Capacity {
             let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
             if has_own_cores && !apart && carriers < shards {
                 let full_at = rounded(orders_of(shards, self.order_ns));
-                free.push(format!("cpu.shards={shards} for about {full_at}, on cores that are here"));
+                let settings = scene.needs.settings_of_shards(shards);
+                free.push(format!("{settings} for about {full_at}, on cores that are here"));
             } else if has_own_cores && !apart {
                 free.extend(self.one_more(scene));
             }
@@ -396,8 +397,8 @@ impl Capacity {
             };
             format!("; none is left to {who} then{wake}")
         });
-        let most = rounded(most);
-        Some(format!("cpu.shards={shards} for about {most}{quota}, on a core of its own that is here{price}"))
+        let (most, settings) = (rounded(most), needs.settings_of_shards(shards));
+        Some(format!("{settings} for about {most}{quota}, on a core of its own that is here{price}"))
     }
 }
 

@@ -279,6 +279,8 @@ pub struct Needs {
     pub segment_bytes: u64,
     /// Bytes of the log's file.
     pub log_bytes: u64,
+    /// What `journal.log_bytes` has to be raised to for each number of shards, from none on; none where it is enough.
+    pub log_raised: Vec<Option<u64>>,
     /// Bytes of memory when every table is full, the log among them; history comes on top.
     pub memory_bytes: u64,
     /// The largest part of `memory_bytes` that is asked for in one piece.
@@ -310,6 +312,14 @@ impl Needs {
     pub fn is_woken(&self, cpu: usize) -> bool {
         let mut there = self.pinned.iter().filter(|thread| thread.cpu == cpu).peekable();
         there.peek().is_some() && there.all(|thread| !thread.spins)
+    }
+
+    /// The settings that give `shards` shards.
+    #[must_use]
+    pub fn settings_of_shards(&self, shards: usize) -> String {
+        let log = self.log_raised.get(shards).copied().flatten();
+        let log = log.map_or_else(String::new, |bytes| format!(" and journal.log_bytes={bytes}"));
+        format!("cpu.shards={shards}{log}")
     }
 
     /// Who is pinned to `cpu`, in words.

@@ -488,7 +488,8 @@ fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     let more = if idle == 0 {
         "; cpu.shards and more cores for more orders a second".to_owned()
     } else if needs.shards < shards {
-        format!("; cpu.shards={shards} for more orders a second, on cores that are here")
+        let settings = needs.settings_of_shards(shards);
+        format!("; {settings} for more orders a second, on cores that are here")
     } else {
         String::new()
     };

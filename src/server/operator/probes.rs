@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::speed;
-use crate::journal::segments_directory;
+use crate::journal::{log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
 use crate::server::crowd::Crowd;
 use crate::server::descriptors;
@@ -29,6 +29,7 @@ use crate::server::{admin, secret, socket, system};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };
+use crate::topology::placement::SHARDS_MAX;
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
@@ -65,11 +66,18 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         free_bytes: plan.disk_free_min.saturating_add(SEGMENTS_AHEAD.saturating_mul(plan.segment_bytes)),
         segment_bytes: plan.segment_bytes,
         log_bytes: plan.log_bytes.saturating_add(LOG_HEAD_BYTES),
+        log_raised: log_raised(plan),
         memory_bytes: plan.memory_bytes(),
         memory_piece_bytes: plan.limits.books_bytes,
         memory_taken: plan.memory_taken(),
         locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
     }
+}
+
+/// The least log for each number of shards, where that of `plan` is smaller.
+fn log_raised(plan: &Plan) -> Vec<Option<u64>> {
+    let least = (0..=SHARDS_MAX).map(log_bytes_min);
+    least.map(|least| Some(least).filter(|&least| plan.log_bytes < least)).collect()
 }
 
 /// The rate limit of one client's orders.

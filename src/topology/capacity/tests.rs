@@ -55,6 +55,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         free_bytes: 0,
         segment_bytes: 64 << 20,
         log_bytes: 0,
+        log_raised: Vec::new(),
         memory_bytes: 0,
         memory_piece_bytes: 0,
         memory_taken: Vec::new(),
@@ -223,6 +224,22 @@ fn a_shard_more_is_a_remedy_only_where_it_has_a_core_of_its_own() {
         assert_eq!(more, said.as_ref(), "{cpus} CPUs, quota {quota_milli:?}");
         let is_warned = came.bought.iter().any(|text| text.contains("without one it only shares: "));
         assert_eq!(is_warned, cpus != 5, "{:?}", came.bought);
+    }
+}
+
+#[test]
+fn the_advice_of_more_shards_names_a_log_that_holds_them() {
+    let (machine, mut needs) = (plain(16), needs("sm@1 sm@2 sm@3 sm@4 r@5"));
+    for (log_raised, said) in [
+        (vec![], "cpu.shards=13 for about 364,000, on cores that are here"),
+        (vec![None; 14], "cpu.shards=13 for about 364,000, on cores that are here"),
+        (
+            vec![Some(8_192); 14],
+            "cpu.shards=13 and journal.log_bytes=8192 for about 364,000, on cores that are here",
+        ),
+    ] {
+        needs.log_raised = log_raised;
+        assert_eq!(capacity(&machine, &needs).free[0], said);
     }
 }
 
