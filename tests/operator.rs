@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "operator/init.rs"]
+mod init;
 #[path = "operator/money.rs"]
 mod money;
 
@@ -483,45 +485,4 @@ fn a_lost_master_secret_is_not_replaced_behind_the_operators_back() {
     let text = String::from_utf8(made.stderr).unwrap();
     assert!(made.status.success() && text.contains("each has to make its keys again"), "{text}");
     plan.start().stop();
-}
-
-#[test]
-fn init_writes_a_configuration_once_and_config_print_shows_what_is_in_force() {
-    let folder = folder();
-    let config = folder.path().join("outcry.toml");
-    let data_dir = folder.path().join("data");
-    let (config, data_dir) = (config.to_str().unwrap(), data_dir.to_str().unwrap());
-    outcry_succeeds(&["init", "--config", config, "--data-dir", data_dir]);
-    let again = outcry(&["init", "--config", config]);
-    assert!(String::from_utf8(again.stderr).unwrap().contains("is there already"));
-    outcry_succeeds(&[
-        "check",
-        "--config",
-        config,
-        "--listen",
-        "127.0.0.1:0",
-        "--admin-listen",
-        "127.0.0.1:0",
-    ]);
-    let printed = outcry_succeeds(&["config", "print", "--config", config, "--set", "fees.rate=7"]);
-    assert!(
-        printed.contains(&format!("data_dir = \"{data_dir}\"")) && printed.contains("rate = 7"),
-        "{printed}"
-    );
-
-    let elsewhere = folder.path().join("elsewhere");
-    let other = folder.path().join("other.toml");
-    let made = common::exchange::binary()
-        .args(["init", "--config", other.to_str().unwrap()])
-        .env("OUTCRY_DATA_DIR", &elsewhere)
-        .output()
-        .unwrap();
-    assert!(made.status.success() && elsewhere.join("master-secret").is_file());
-    assert!(std::fs::read_to_string(other).unwrap().contains(&format!("data_dir = {elsewhere:?}")));
-
-    std::fs::write(config, "[fees]\nrates = 7\n").unwrap();
-    let unknown = outcry(&["config", "print", "--config", config]);
-    let text = String::from_utf8(unknown.stderr).unwrap();
-    assert!(text.contains("fees.rates: no such setting; did you mean fees.rate?"), "{text}");
-    assert!(outcry_succeeds(&["version"]).starts_with("outcry "));
 }

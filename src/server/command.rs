@@ -452,12 +452,25 @@ impl ConfigArgs {
 }
 
 impl InitArgs {
-    /// The options to write: default, environment, flag.
+    /// The options to write: default, environment, flag. Their paths are absolute, so that the file means the same
+    /// whatever folder a command runs in.
     pub(super) fn options(&self) -> Result<Options, String> {
         let mut options = Options::default().read(None, environment()?)?;
         overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
+        let paths = [("data_dir", Some(options.data_path())), ("journal.log_path", options.log_path())];
+        for (name, path) in paths {
+            overlay_path(&mut options, name, path.map(|path| absolute(name, path)).transpose()?.as_deref())?;
+        }
         Ok(options)
     }
+}
+
+/// What `path`, the value of a key, is in this folder; one that is empty stays so, and is refused elsewhere.
+fn absolute(name: &str, path: PathBuf) -> Result<PathBuf, String> {
+    if path.as_os_str().is_empty() {
+        return Ok(path);
+    }
+    std::path::absolute(&path).map_err(|fault| format!("{name}: {}: {fault}", path.display()))
 }
 
 /// Sets a key whose value is a path. Options are text, so one that is not UTF-8 would become another path.
