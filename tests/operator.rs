@@ -7,6 +7,8 @@ mod common;
 mod init;
 #[path = "operator/money.rs"]
 mod money;
+#[path = "operator/token.rs"]
+mod token_of_the_operator;
 
 use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
@@ -385,42 +387,6 @@ fn dev_and_serve_refuse_each_other_s_directories_and_change_nothing_there() {
     assert!(!new.exists());
     dev.words(["--fresh"]).start().stop();
     serve.start().stop();
-}
-
-#[test]
-fn an_exchange_that_is_no_dev_asks_for_its_token() {
-    let folder = folder();
-    let data_dir = folder.path().join("data");
-    let ports_file = folder.path().join("ports.json");
-    let mut server = Command::new(env!("CARGO_BIN_EXE_outcry"))
-        .args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir"])
-        .arg(&data_dir)
-        .arg("--ports-file")
-        .arg(&ports_file)
-        .args(["--set", &format!("journal.log_path={}", folder.path().join("log").display())])
-        .args(["--set", "sizes.books_bytes=16777216", "--set", "sizes.digests=10000"])
-        .args(["--set", "sizes.resting_orders=10000", "--set", "sizes.wallets=10000"])
-        .stderr(std::process::Stdio::null())
-        .spawn()
-        .unwrap();
-    let deadline = std::time::Instant::now() + std::time::Duration::from_mins(1);
-    let ports = loop {
-        let text = std::fs::read_to_string(&ports_file).unwrap_or_default();
-        if let Ok(ports) = serde_json::from_str::<Value>(&text) {
-            break ports;
-        }
-        assert!(std::time::Instant::now() < deadline && server.try_wait().unwrap().is_none());
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    };
-    let admin = format!("http://127.0.0.1:{}", ports["admin"]);
-    let without = outcry(&["market", "list", "--admin", &admin]);
-    assert!(String::from_utf8(without.stderr).unwrap().contains("token"));
-    let token = data_dir.join("admin-token");
-    let with =
-        outcry_succeeds(&["market", "list", "--admin", &admin, "--token-file", token.to_str().unwrap()]);
-    assert!(with.ends_with("0 markets\n"), "{with}");
-    let stopped = Command::new("kill").args(["-TERM", &server.id().to_string()]).status().unwrap();
-    assert!(stopped.success() && server.wait().unwrap().success());
 }
 
 #[test]

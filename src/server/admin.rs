@@ -16,6 +16,7 @@ use super::operator::act;
 use super::plan::Plan;
 use super::reading::Reading;
 use super::request::Request;
+use super::secret::TOKEN_CHARACTERS_MIN;
 use super::shared::Shared;
 use super::toll;
 use crate::auth::MacKey;
@@ -23,6 +24,7 @@ use crate::domain::Position;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::{Head, Method, Query};
 use crate::json::Writer;
+use crate::topology::machine::counted;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// A request of the operator that is being answered.
@@ -57,6 +59,22 @@ pub(crate) fn token_of_environment() -> Option<String> {
     token_in(&std::env::var_os("OUTCRY_ADMIN_TOKEN")?.to_string_lossy())
 }
 
+/// The operator's token that was chosen by `OUTCRY_ADMIN_TOKEN`, if one was; a start refuses one that can be guessed.
+pub(crate) fn chosen_token() -> Result<Option<String>, String> {
+    let Some(token) = token_of_environment() else { return Ok(None) };
+    check_choice(&token).map_err(|fault| format!("OUTCRY_ADMIN_TOKEN: {fault}"))?;
+    Ok(Some(token))
+}
+
+fn check_choice(token: &str) -> Result<(), String> {
+    check_token(token)?;
+    if TOKEN_CHARACTERS_MIN <= token.len() {
+        return Ok(());
+    }
+    let had = counted(token.len(), "character");
+    Err(format!("got {had}; give it at least {TOKEN_CHARACTERS_MIN}, or unset it and `serve` makes one"))
+}
+
 /// Refuses a token that no request's head can carry. What it is is not said: it is a secret.
 pub(crate) fn check_token(token: &str) -> Result<(), String> {
     let lines = token.lines().count();
@@ -84,11 +102,8 @@ impl Token {
         if plan.dev {
             return Ok(Self { key, code: None });
         }
-        let token = match token_of_environment() {
-            Some(token) => {
-                check_token(&token).map_err(|fault| format!("OUTCRY_ADMIN_TOKEN: {fault}"))?;
-                token
-            }
+        let token = match chosen_token()? {
+            Some(token) => token,
             None => super::secret::admin_token(&plan.data_dir)?,
         };
         let code = Some(key.over([token.as_bytes()]));
@@ -267,6 +282,17 @@ mod tests {
             assert_eq!(token_in(text).as_deref(), Some("0123456789abcdef"));
         }
         assert_eq!(token_in(" \n"), None);
+    }
+
+    #[test]
+    fn a_token_that_can_be_guessed_is_refused_in_the_environment_as_in_a_file() {
+        for (characters, had) in
+            [(1, Some("1 character")), (15, Some("15 characters")), (16, None), (17, None)]
+        {
+            let said =
+                had.map(|had| format!("got {had}; give it at least 16, or unset it and `serve` makes one"));
+            assert_eq!(check_choice(&"x".repeat(characters)).err(), said);
+        }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use crate::json::name;
 pub(crate) const SECRET_BYTES: usize = 32;
 
 /// The shortest token that an operator may choose: shorter than ours, but not to be guessed.
-const TOKEN_CHARACTERS_MIN: usize = 16;
+pub(crate) const TOKEN_CHARACTERS_MIN: usize = 16;
 
 /// Only the owner may read or write.
 const MODE_FILE: u32 = 0o600;

@@ -123,6 +123,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
         secret: Ok(mark::refuse_devs(&plan.data_dir)
             .err()
+            .or_else(|| admin::chosen_token().err())
             .or_else(|| secret::fault(&plan.data_dir, admin::token_of_environment().is_none()))),
         io_uring: Ok(match executor::ground() {
             Ground::Executors => None,

@@ -1,0 +1,40 @@
+//! The operator's token: who has to have one, and what is said of one that is not good.
+
+use super::folder;
+use crate::common::exchange::{Plan, binary, outcry, outcry_succeeds};
+
+#[test]
+fn an_exchange_that_is_no_dev_asks_for_its_token() {
+    let folder = folder();
+    let plan = Plan::serve(folder.path());
+    let exchange = plan.start();
+    let admin = format!("http://127.0.0.1:{}", exchange.admin);
+    let list = |more: &[&str]| outcry(&[&["market", "list", "--admin", &admin], more].concat());
+    let said = |more: &[&str]| String::from_utf8(list(more).stderr).unwrap();
+    assert!(said(&[]).contains("token"));
+    let token = plan.data_dir().join("admin-token");
+    let token = token.to_str().unwrap();
+    let with = outcry_succeeds(&["market", "list", "--admin", &admin, "--token-file", token]);
+    assert!(with.ends_with("0 markets\n"), "{with}");
+    exchange.stop();
+}
+
+#[test]
+fn a_chosen_token_that_can_be_guessed_is_refused_by_the_name_of_its_variable() {
+    let folder = folder();
+    let data_dir = folder.path().join("data");
+    let words = ["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0", "--data-dir"];
+    for (command, token) in [("serve", "x"), ("serve", "0123456789abcde"), ("check", "x")] {
+        let refused = binary()
+            .arg(command)
+            .args(words)
+            .arg(&data_dir)
+            .env("OUTCRY_ADMIN_TOKEN", token)
+            .output()
+            .unwrap();
+        let text = [refused.stdout, refused.stderr].concat();
+        let text = String::from_utf8(text).unwrap();
+        assert!(!refused.status.success() && text.contains("OUTCRY_ADMIN_TOKEN: got "), "{command} {text}");
+        assert!(!data_dir.exists(), "{command}");
+    }
+}
