@@ -16,10 +16,12 @@ mod page;
 mod seed;
 mod trader;
 
+use std::fs::File;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use super::probes;
 use crate::server::clock::{self, Clock};
 use crate::server::command::{ClockKind, DevArgs};
 use crate::server::options::Options;
@@ -41,9 +43,6 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     }
     let data_dir = options.data_path();
     mark::refuse_anothers(&data_dir)?;
-    if args.fresh {
-        wipe(&data_dir)?;
-    }
     let mut plan = plan::plan(&options, Start { dev: true, ..Start::of(&args.server) })?;
     if !plan.http.ip().is_loopback() {
         return Err(format!(
@@ -53,18 +52,43 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     }
     // Written when everything is seeded: whoever waits for it waits for a seeded exchange.
     let ports_file = plan.ports_file.take();
+    let last = if args.fresh { Last::of(&data_dir)? } else { None };
+    refuse_early(&plan, ports_file.as_deref())?;
+    if let Some(last) = last {
+        last.wipe(&data_dir)?;
+    }
     let clock = match args.clock {
         ClockKind::Real => Clock::real(),
         ClockKind::Manual => Clock::manual(clock::wall()),
     };
     mark::leave(&data_dir, plan.log_path.as_deref())?;
-    let running = start::start(plan.clone(), clock.clone())?;
+    let mut running = start::start(plan.clone(), clock.clone())?;
     complain(running.recovered());
-    seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow)?;
+    if let Err(fault) = seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow) {
+        // In good order, so that no log stays in memory.
+        running.stop();
+        return Err(fault);
+    }
     Ok(match running.wait() {
         End::Clean => ExitCode::SUCCESS,
         End::Broken => ExitCode::FAILURE,
     })
+}
+
+/// Refuses, before anything is made or wiped, what a start or the end of the seed would refuse.
+fn refuse_early(plan: &Plan, ports_file: Option<&Path>) -> Result<(), String> {
+    if let Some(fault) = probes::ports(plan).into_iter().next() {
+        return Err(fault);
+    }
+    let Some(path) = ports_file else { return Ok(()) };
+    // Tried as it will be written: under another name, in the same folder.
+    let beside = path.with_extension("new");
+    let tried = if path.is_dir() {
+        Err(ErrorKind::IsADirectory.into())
+    } else {
+        File::create(&beside).and_then(|_| std::fs::remove_file(&beside))
+    };
+    tried.map_err(|fault| format!("--ports-file: {}: {fault}", path.display()))
 }
 
 fn seed_and_trade(
@@ -102,30 +126,43 @@ fn home() -> Result<PathBuf, String> {
     Ok(data.join("outcry").join("dev"))
 }
 
-/// Removes the data of the last time, which `dev` made, and its logs.
-fn wipe(data_dir: &Path) -> Result<(), String> {
-    let at = data_dir.display();
-    let folder = match std::fs::File::open(data_dir) {
-        Ok(folder) => folder,
-        Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(fault) => return Err(format!("--fresh: {at}: {fault}")),
-    };
-    if folder.try_lock().is_err() {
-        return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
-    }
-    // Nobody else can need a log of its: the data directory is removed now.
-    let identity = std::fs::read_to_string(data_dir.join("identity")).ok();
-    for log in identity.as_deref().and_then(usual_log).into_iter().chain(mark::logs(data_dir)) {
-        let is_used = std::fs::File::open(&log).is_ok_and(|file| file.try_lock().is_err());
-        if is_used {
-            return Err(format!(
-                "--fresh: {} is the log of a running exchange; stop it first",
-                log.display()
-            ));
+/// The data of the last time, which `dev` made, held so that no exchange starts on it.
+struct Last {
+    _folder: File,
+    logs: Vec<PathBuf>,
+}
+
+impl Last {
+    /// None if nothing is there; refused if an exchange runs on it.
+    fn of(data_dir: &Path) -> Result<Option<Self>, String> {
+        let at = data_dir.display();
+        let folder = match File::open(data_dir) {
+            Ok(folder) => folder,
+            Err(fault) if fault.kind() == ErrorKind::NotFound => return Ok(None),
+            Err(fault) => return Err(format!("--fresh: {at}: {fault}")),
+        };
+        if folder.try_lock().is_err() {
+            return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
         }
-        let _ = std::fs::remove_file(log);
+        let identity = std::fs::read_to_string(data_dir.join("identity")).ok();
+        let usual = identity.as_deref().and_then(usual_log);
+        let logs: Vec<PathBuf> = usual.into_iter().chain(mark::logs(data_dir)).collect();
+        let is_used = |log: &&PathBuf| File::open(log).is_ok_and(|file| file.try_lock().is_err());
+        match logs.iter().find(is_used) {
+            Some(log) => {
+                Err(format!("--fresh: {} is the log of a running exchange; stop it first", log.display()))
+            }
+            None => Ok(Some(Self { _folder: folder, logs })),
+        }
     }
-    std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {at}: {fault}"))
+
+    /// Removes it, and its logs, which nobody else can need.
+    fn wipe(self, data_dir: &Path) -> Result<(), String> {
+        for log in &self.logs {
+            let _ = std::fs::remove_file(log);
+        }
+        std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {}: {fault}", data_dir.display()))
+    }
 }
 
 /// Where the log of the exchange with this identity is, unless it was configured.
@@ -143,11 +180,11 @@ mod tests {
     fn fresh_removes_the_directory_and_the_logs_that_dev_made() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path().join("data");
-        wipe(&data).expect("nothing there");
+        assert!(Last::of(&data).expect("nothing there").is_none());
         let log = folder.path().join("log");
         mark::leave(&data, Some(&log)).expect("marked");
         std::fs::write(&log, "frames").expect("written");
-        wipe(&data).expect("ours");
+        Last::of(&data).expect("ours").expect("there").wipe(&data).expect("wiped");
         assert!(!data.exists() && !log.exists());
     }
 }

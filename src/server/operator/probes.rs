@@ -224,7 +224,8 @@ fn nearest_folder(path: &Path) -> Option<PathBuf> {
     whole.ancestors().find(|folder| folder.is_dir()).map(Path::to_path_buf)
 }
 
-fn ports(plan: &Plan) -> Vec<String> {
+/// Why the listeners' addresses cannot be had, as far as that is so.
+pub(super) fn ports(plan: &Plan) -> Vec<String> {
     let tries = [("listen.http", plan.http), ("listen.admin", plan.admin)];
     tries.into_iter().filter_map(|(name, address)| socket::listen(name, address).err()).collect()
 }
