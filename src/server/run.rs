@@ -99,7 +99,8 @@ fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
     say(&options.printed())
 }
 
-/// Writes a commented configuration; never over one that is there.
+/// Writes a commented configuration, never over one that is there, and the master secret. An `init` that fails leaves no
+/// configuration, so that it can be repeated.
 fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
     mark::refuse_devs(&options.data_path())?;
@@ -109,8 +110,12 @@ fn init(args: &InitArgs) -> Result<(), String> {
         std::io::ErrorKind::AlreadyExists => format!("--config: {path} is there already; move it away first"),
         _ => format!("--config: {path}: {fault}"),
     })?;
-    file.write_all(options.commented().as_bytes()).map_err(|fault| format!("--config: {path}: {fault}"))?;
-    let secret = super::secret::make_master(&options.data_path())?;
+    let written =
+        file.write_all(options.commented().as_bytes()).map_err(|fault| format!("--config: {path}: {fault}"));
+    let secret = written.and_then(|()| super::secret::make_master(&options.data_path()));
+    let secret = secret.inspect_err(|_| {
+        let _ = std::fs::remove_file(&args.config);
+    })?;
     say(&format!(
         "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",
         secret.path.display()

@@ -65,3 +65,21 @@ fn the_configuration_that_init_writes_means_the_same_from_every_folder() {
         assert!(printed.contains(&line) && here.join(data_dir).join("master-secret").is_file(), "{printed}");
     }
 }
+
+#[test]
+fn an_init_that_fails_for_its_data_directory_can_be_repeated() {
+    let folder = folder();
+    let (config, file) = (folder.path().join("outcry.toml"), folder.path().join("file"));
+    std::fs::write(&file, "").unwrap();
+    let at = |data_dir: &str| {
+        let data_dir = folder.path().join(data_dir);
+        outcry(&["init", "--config", config.to_str().unwrap(), "--data-dir", data_dir.to_str().unwrap()])
+    };
+    for _ in 0..2 {
+        let refused = at("file");
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && text.contains("is a file; allowed: a folder"), "{text}");
+        assert!(!config.exists());
+    }
+    assert!(at("data").status.success() && config.is_file());
+}
