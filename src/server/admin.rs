@@ -53,6 +53,21 @@ pub(crate) struct Token {
     code: Option<[u8; 32]>,
 }
 
+/// What is said of a token, and where the good one is.
+macro_rules! token_is {
+    ($what:literal) => {
+        concat!(
+            "the operator's token is ",
+            $what,
+            "; it is in admin-token in data_dir, unless OUTCRY_ADMIN_TOKEN gave the exchange another; ",
+            "commands take it from --token-file or OUTCRY_ADMIN_TOKEN"
+        )
+    };
+}
+
+const TOKEN_MISSING: &str = token_is!("missing");
+const TOKEN_WRONG: &str = token_is!("wrong");
+
 /// The operator's token from `OUTCRY_ADMIN_TOKEN`, without white space around it such as a line end; none if nothing is
 /// left.
 pub(crate) fn token_of_environment() -> Option<String> {
@@ -110,12 +125,15 @@ impl Token {
         Ok(Self { key, code })
     }
 
-    fn admits(&self, head: &Head<'_>) -> bool {
-        let Some(code) = &self.code else {
-            return true;
-        };
-        let given = head.authorization.and_then(|value| value.strip_prefix("Bearer "));
-        given.is_some_and(|token| self.key.over([token.trim().as_bytes()]) == *code)
+    /// Whether the request has the token, else what is said of it.
+    fn check(&self, head: &Head<'_>) -> Result<(), &'static str> {
+        let Some(code) = &self.code else { return Ok(()) };
+        let given = head.authorization.and_then(|value| value.strip_prefix("Bearer ")).map(str::trim);
+        match given.filter(|token| !token.is_empty()) {
+            None => Err(TOKEN_MISSING),
+            Some(token) if self.key.over([token.as_bytes()]) == *code => Ok(()),
+            Some(_) => Err(TOKEN_WRONG),
+        }
     }
 }
 
@@ -217,10 +235,10 @@ fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &
         return Err((415, "content_type", "the body must be application/json"));
     }
     let open = matches!(head.path, "/health" | "/ready") || console::file(head.path).is_some();
-    if !open && !core.token.admits(head) {
-        return Err((401, "token", "the operator's token is missing or wrong"));
+    if open {
+        return Ok(());
     }
-    Ok(())
+    core.token.check(head).map_err(|text| (401, "token", text))
 }
 
 /// Whether `Host` is a loopback name, with a port or without one, and nothing else.

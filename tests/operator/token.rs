@@ -11,11 +11,34 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
     let admin = format!("http://127.0.0.1:{}", exchange.admin);
     let list = |more: &[&str]| outcry(&[&["market", "list", "--admin", &admin], more].concat());
     let said = |more: &[&str]| String::from_utf8(list(more).stderr).unwrap();
-    assert!(said(&[]).contains("token"));
+    let (wrong, empty) = (folder.path().join("wrong"), folder.path().join("empty"));
+    std::fs::write(&wrong, "0123456789abcdef").unwrap();
+    std::fs::write(&empty, "\n").unwrap();
+    let place = "; it is in admin-token in data_dir, unless OUTCRY_ADMIN_TOKEN gave the exchange another";
+    for (more, expected) in [
+        (&[][..], format!("the operator's token is missing{place}")),
+        (&["--token-file", wrong.to_str().unwrap()], format!("the operator's token is wrong{place}")),
+        (
+            &["--token-file", empty.to_str().unwrap()],
+            "empty: got nothing; allowed: a token, as in".to_owned(),
+        ),
+    ] {
+        assert!(said(more).contains(&expected), "{}", said(more));
+    }
     let token = plan.data_dir().join("admin-token");
     let token = token.to_str().unwrap();
     let with = outcry_succeeds(&["market", "list", "--admin", &admin, "--token-file", token]);
     assert!(with.ends_with("0 markets\n"), "{with}");
+    // The public listener is another one.
+    let public = format!("http://127.0.0.1:{}", exchange.http);
+    let other = format!("--admin: got {public}, which answers 40");
+    for words in
+        [&["account", "show", "fees"][..], &["snapshot"], &["mode", "open"], &["market", "create", "?"]]
+    {
+        let refused = outcry(&[words, &["--admin", &public]].concat());
+        let text = String::from_utf8(refused.stderr).unwrap();
+        assert!(!refused.status.success() && text.contains(&other), "{words:?} {text}");
+    }
     exchange.stop();
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct Client {
     name: String,
     token: Option<String>,
     stream: Option<TcpStream>,
+    /// Whether somebody named the address, who may have meant another one.
+    is_named: bool,
 }
 
 /// An answer, whole.
@@ -48,6 +50,15 @@ impl Answer {
         let words = fields.text("error");
         Err(words.unwrap_or_else(|| format!("answered {}: {}", self.status, self.body.trim())))
     }
+
+    /// Whether the server knows no such route. Every command asks for one that the operator's listener has, whose own
+    /// refusals say what they got.
+    fn is_of_no_route(&self) -> bool {
+        let words = Fields::parse(&self.body).unwrap_or_default().text("error");
+        let has_no_words =
+            words.is_none_or(|words| ["not found", "method not allowed"].contains(&words.as_str()));
+        matches!(self.status, 404 | 405) && has_no_words
+    }
 }
 
 impl Client {
@@ -57,7 +68,13 @@ impl Client {
             Some(path) => {
                 let source = format!("--token-file: {}", path.display());
                 let text = std::fs::read_to_string(path).map_err(|fault| format!("{source}: {fault}"))?;
-                (source, Some(text.trim().to_owned()))
+                let token = text.trim().to_owned();
+                if token.is_empty() {
+                    return Err(format!(
+                        "{source}: got nothing; allowed: a token, as in admin-token in data_dir"
+                    ));
+                }
+                (source, Some(token))
             }
             None => ("OUTCRY_ADMIN_TOKEN".to_owned(), admin::token_of_environment()),
         };
@@ -71,12 +88,12 @@ impl Client {
             Err(fault) if fault.kind() == std::io::ErrorKind::InvalidInput => return Err(wrong()),
             Err(fault) => return Err(format!("--admin: {host}: {fault}")),
         };
-        Ok(Self { address, name: host.to_owned(), token, stream: None })
+        Ok(Self { address, name: host.to_owned(), token, stream: None, is_named: true })
     }
 
     /// A client of a server in this process.
     pub(crate) fn at(address: SocketAddr) -> Self {
-        Self { address, name: address.to_string(), token: None, stream: None }
+        Self { address, name: address.to_string(), token: None, stream: None, is_named: false }
     }
 
     /// A connection of its own in two halves, for requests that do not wait for the answers to
@@ -86,7 +103,7 @@ impl Client {
             let stream = connect(self.address)?;
             let (name, token) = (self.name.clone(), self.token.clone());
             let requests = Requests { stream: stream.try_clone()?, name: name.clone(), token };
-            Ok((requests, Answers { stream, unread: Vec::new(), name }))
+            Ok((requests, Answers { stream, unread: Vec::new(), name, is_named: self.is_named }))
         };
         open().map_err(|fault| format!("http://{}: {fault}", self.name))
     }
@@ -114,7 +131,7 @@ impl Client {
         if answer.is_err() {
             self.stream = None;
         }
-        answer.map_err(|fault| format!("http://{}: {fault}", self.name))
+        told(answer, &self.name, self.is_named)
     }
 
     fn try_ask(
@@ -162,14 +179,28 @@ pub(crate) struct Answers {
     stream: TcpStream,
     unread: Vec<u8>,
     name: String,
+    is_named: bool,
 }
 
 impl Answers {
     /// The answer to the oldest request that has none yet.
     pub(crate) fn next(&mut self) -> Result<Answer, String> {
         let read = read_answer(&mut self.stream, &mut self.unread);
-        read.map(|(answer, _)| answer).map_err(|fault| format!("http://{}: {fault}", self.name))
+        told(read.map(|(answer, _)| answer), &self.name, self.is_named)
     }
+}
+
+/// An answer of the server called `name`, if it is that of the operator's listener where somebody named it.
+fn told(answer: std::io::Result<Answer>, name: &str, is_named: bool) -> Result<Answer, String> {
+    let answer = answer.map_err(|fault| format!("http://{name}: {fault}"))?;
+    if is_named && answer.is_of_no_route() {
+        return Err(format!(
+            "--admin: got http://{name}, which answers {} and does not look like the operator's listener; allowed: the \
+             address of listen.admin",
+            answer.status
+        ));
+    }
+    Ok(answer)
 }
 
 impl Drop for Answers {
@@ -295,6 +326,27 @@ mod tests {
     }
 
     #[test]
+    fn a_server_that_knows_no_such_route_is_not_taken_for_the_operators() {
+        for (status, body, is_other) in [
+            (404, r#"{"error":"not found","code":"not_found"}"#, true),
+            (405, r#"{"error":"method not allowed","code":"method_not_allowed"}"#, true),
+            (404, "<html>no such page</html>", true),
+            (404, r#"{"error":"market: got 7; allowed: 8","code":"market_unknown","field":"market"}"#, false),
+            (401, r#"{"error":"the operator's token is missing","code":"token"}"#, false),
+            (200, "{}", false),
+        ] {
+            let answer = || Ok(Answer { status, body: body.to_owned() });
+            let fault = told(answer(), "127.0.0.1:8080", true).err();
+            let said = "--admin: got http://127.0.0.1:8080, which answers ";
+            assert_eq!(fault.is_some_and(|fault| fault.starts_with(said)), is_other, "{body}");
+            assert_eq!(
+                told(answer(), "127.0.0.1:8080", false),
+                answer().map_err(|_: std::io::Error| String::new())
+            );
+        }
+    }
+
+    #[test]
     fn an_address_that_is_none_is_named() {
         let refused = |admin: &str| {
             Client::of(&AdminArgs { admin: admin.into(), token_file: None }).expect_err("refused")
@@ -315,6 +367,7 @@ mod tests {
         for (token, said) in [
             ("0123456789abcdef", None),
             (" 0123456789abcdef \n\n", None),
+            (" \n", Some("got nothing; allowed: a token, as in admin-token in data_dir")),
             ("0123456789abcdef\nfedcba9876543210\n", Some("got 2 lines; allowed: one")),
             ("0123456789abcd\u{fc}", Some("got the character U+00FC; allowed: visible ASCII")),
             ("0123456789\tabcd", Some("got the character U+0009; allowed: visible ASCII")),
