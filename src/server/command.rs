@@ -244,10 +244,10 @@ pub enum MarketCommand {
         #[arg(long, value_name = "A,B", default_value = "Yes,No")]
         outcomes: String,
         /// The tick: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001
-        #[arg(long, default_value = "0.01")]
+        #[arg(long, default_value = "0.01", allow_negative_numbers = true)]
         tick: String,
         /// Smallest resting order in shares
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         min_size: Option<String>,
         /// The event it belongs to, by slug
         #[arg(long)]
@@ -279,7 +279,7 @@ pub enum MarketCommand {
         #[command(flatten)]
         market: MarketName,
         /// What one share of the first outcome pays, from 0 to 1; one of the other pays the rest
-        #[arg(long)]
+        #[arg(long, allow_negative_numbers = true)]
         payout: String,
         /// Also pay every holder
         #[arg(long)]
@@ -291,6 +291,7 @@ pub enum MarketCommand {
         #[command(flatten)]
         market: MarketName,
         /// The new tick: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001
+        #[arg(allow_negative_numbers = true)]
         tick: String,
     },
 }
@@ -359,6 +360,7 @@ pub struct MoneyArgs {
     #[command(flatten)]
     pub wallet: WalletName,
     /// How much, in USDC
+    #[arg(allow_negative_numbers = true)]
     pub amount: String,
     /// A name for this movement; the same name again returns the first result
     #[arg(long = "ref", value_name = "TEXT")]

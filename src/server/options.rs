@@ -221,7 +221,7 @@ keys! {
     "limits.stream_messages" Text limits_scopes[StreamMessages] "Messages on streams, each with its answer.";
 }
 
-/// A variable this close to a key's is taken for a typing error; others are somebody else's.
+/// A name this close to a key's is taken for a typing error; other variables are somebody else's.
 const TYPING_ERRORS_MAX: usize = 3;
 
 /// Environment names that are not configuration keys.
@@ -292,8 +292,7 @@ impl Options {
                 continue;
             }
             let Some(key) = KEYS.iter().find(|key| variable(key.name) == name) else {
-                let known = nearest(&name, KEYS.iter().map(|key| variable(key.name)));
-                if edits(name.as_bytes(), known.as_bytes()) <= TYPING_ERRORS_MAX {
+                if let Some(known) = near(&name, KEYS.iter().map(|key| variable(key.name))) {
                     return Err(format!("{name}: no such setting; did you mean {known}?"));
                 }
                 continue;
@@ -460,7 +459,10 @@ fn known_table(name: &str) -> Result<(), String> {
     if tables().any(|table| table == name) {
         return Ok(());
     }
-    Err(format!("[{name}]: no such table; did you mean [{}]?", nearest(name, tables().map(str::to_owned))))
+    Err(match near(name, tables().map(str::to_owned)) {
+        Some(known) => format!("[{name}]: no such table; did you mean [{known}]?"),
+        None => format!("[{name}]: no such table; {ALL_SETTINGS}"),
+    })
 }
 
 fn tables() -> impl Iterator<Item = &'static str> {
@@ -468,15 +470,26 @@ fn tables() -> impl Iterator<Item = &'static str> {
 }
 
 fn find(name: &str) -> Result<&'static Key, String> {
-    KEYS.iter().find(|key| key.name == name).ok_or_else(|| {
-        let known = KEYS.iter().map(|key| key.name.to_owned());
-        format!("{name}: no such setting; did you mean {}?", nearest(name, known))
+    if let Some(key) = KEYS.iter().find(|key| key.name == name) {
+        return Ok(key);
+    }
+    let without_table = |key: &&Key| key.name.split_once('.').is_some_and(|(_, last)| last == name);
+    let known = KEYS.iter().find(without_table).map(|key| key.name.to_owned());
+    Err(match known.or_else(|| near(name, KEYS.iter().map(|key| key.name.to_owned()))) {
+        Some(known) => format!("{name}: no such setting; did you mean {known}?"),
+        None => format!("{name}: no such setting; {ALL_SETTINGS}"),
     })
 }
 
-/// The known name that takes the fewest edits to reach.
-fn nearest(name: &str, known: impl Iterator<Item = String>) -> String {
-    known.min_by_key(|candidate| edits(name.as_bytes(), candidate.as_bytes())).unwrap_or_default()
+/// Where the names are, for whoever wrote none that is near one.
+const ALL_SETTINGS: &str = "`outcry config print` shows all there are";
+
+/// The known name that takes the fewest edits to reach, if those are few, and not most of what was written.
+fn near(name: &str, known: impl Iterator<Item = String>) -> Option<String> {
+    let distance = |candidate: &String| edits(name.as_bytes(), candidate.as_bytes());
+    let nearest = known.min_by_key(distance)?;
+    let few = TYPING_ERRORS_MAX.min(name.len() / 2);
+    (distance(&nearest) <= few).then_some(nearest)
 }
 
 /// Insertions, deletions and replacements that turn `left` into `right`.

@@ -99,9 +99,32 @@ fn a_file_that_is_no_toml_is_refused_at_its_line_and_column() {
 }
 
 #[test]
+fn only_a_name_that_is_near_is_suggested() {
+    for (name, known) in [
+        ("cpu.shard", Some("cpu.shards")),
+        ("venu", Some("venue")),
+        ("jurnal.durabilty", Some("journal.durability")),
+        // Without its table.
+        ("log_bytes", Some("journal.log_bytes")),
+        ("shards", Some("cpu.shards")),
+        ("nope", None),
+        ("fee", None),
+        ("", None),
+        ("something.else", None),
+    ] {
+        let said = match known {
+            Some(known) => format!("{name}: no such setting; did you mean {known}?"),
+            None => format!("{name}: no such setting; `outcry config print` shows all there are"),
+        };
+        assert_eq!(Options::default().overlay_flag(name, "1"), Err(said));
+    }
+}
+
+#[test]
 fn a_table_of_no_setting_is_refused_though_it_is_empty() {
     let refused = |text: &str| Options::default().overlay_file(text).expect_err("refused");
     assert_eq!(refused("[jurnal]\n"), "[jurnal]: no such table; did you mean [journal]?");
+    assert_eq!(refused("[nope]\n"), "[nope]: no such table; `outcry config print` shows all there are");
     assert!(refused("[chain_id]\nx = 1\n").starts_with("[chain_id]: no such table; "));
     assert!(refused("[cpu.more]\nx = 1\n").starts_with("cpu.more: no such setting; "));
     assert_eq!(Options::default().overlay_file("[cpu]\n"), Ok(()));
