@@ -66,9 +66,14 @@ fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
     assert_eq!(balance(&exchange, FIRST), "100499.999999");
     assert_eq!(balance(&exchange, DEPOSIT), "100000");
     let frozen = operator(&exchange, &["account", "freeze", DEPOSIT]);
-    assert_eq!(frozen["frozen"], true);
+    let named = |answer: &Value| ["wallet", "owner"].map(|name| answer[name].as_str().unwrap().to_owned());
+    assert_eq!(
+        (&frozen["frozen"], named(&frozen)),
+        (&Value::Bool(true), [DEPOSIT, FIRST].map(str::to_owned))
+    );
     assert_eq!(operator(&exchange, &["account", "show", FIRST])["frozen"], true);
-    operator(&exchange, &["account", "freeze", "--undo", DEPOSIT]);
+    let freed = operator(&exchange, &["account", "freeze", "--undo", DEPOSIT]);
+    assert_eq!((&freed["frozen"], named(&freed)), (&Value::Bool(false), [DEPOSIT, FIRST].map(str::to_owned)));
     exchange.stop();
     let before = journal("replay", &plan.data_dir());
 

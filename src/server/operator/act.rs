@@ -113,33 +113,54 @@ fn freeze(wallet: Address, frozen: bool) -> Errand {
     Box::new(move |trade, now| {
         let registrar = registrar_of(trade);
         let done = if frozen { registrar.freeze(now, &wallet) } else { registrar.unfreeze(now, &wallet) };
-        match done {
-            Ok(principal) if frozen => Report::Next(0, remove_orders(0, wallet, principal, 0)),
-            Ok(_) => said(|json| {
-                json.key("wallet").address(&wallet).key("frozen").boolean(false);
-            }),
-            Err(refusal) => refused(refusal, &hex(wallet.as_bytes())),
+        let principal = match done {
+            Ok(principal) => principal,
+            Err(refusal) => return refused(refusal, &hex(wallet.as_bytes())),
+        };
+        let owner = registrar.registry().wallet(principal).address;
+        let about = Freezing { wallet, owner, principal };
+        if frozen {
+            Report::Next(0, remove_orders(0, about, 0))
+        } else {
+            said(|json| about.write(json, false))
         }
     })
 }
 
+/// Who is frozen or let go.
+#[derive(Clone, Copy)]
+struct Freezing {
+    /// As the operator named it.
+    wallet: Address,
+    /// Who trades with it: the wallet itself, or the owner that it is linked to.
+    owner: Address,
+    principal: WalletNo,
+}
+
+impl Freezing {
+    fn write(&self, json: &mut Writer<'_>, frozen: bool) {
+        json.key("wallet").address(&self.wallet).key("owner").address(&self.owner);
+        json.key("frozen").boolean(frozen);
+    }
+}
+
 /// Removes the orders of a frozen principal from this shard on; `removed` have left the shards before it. None can
 /// come any more, as every shard sees by now that it is frozen.
-fn remove_orders(shard: usize, wallet: Address, principal: WalletNo, removed: usize) -> Errand {
+fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
     Box::new(move |trade, now| {
         let here = trade.own_shard();
         let before = here.resting_count();
-        let all = here.remove_of(now, principal, None, RemovalReason::Operator);
+        let all = here.remove_of(now, about.principal, None, RemovalReason::Operator);
         let removed = removed + before - here.resting_count();
         if !all {
             // The log has no room; in the next turn it may.
-            return Report::Next(shard, remove_orders(shard, wallet, principal, removed));
+            return Report::Next(shard, remove_orders(shard, about, removed));
         }
         if shard + 1 < usize::from(trade.shards) {
-            return Report::Next(shard + 1, remove_orders(shard + 1, wallet, principal, removed));
+            return Report::Next(shard + 1, remove_orders(shard + 1, about, removed));
         }
         said(|json| {
-            json.key("wallet").address(&wallet).key("frozen").boolean(true);
+            about.write(json, true);
             json.key("ordersRemoved").number(removed as u64);
         })
     })
