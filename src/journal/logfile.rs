@@ -218,7 +218,7 @@ fn made(file: &File, path: &Path, bytes: u64) -> Result<Mapping, Fault> {
 /// would end the process.
 fn copied(file: &File, bytes: u64) -> std::io::Result<Mapping> {
     let copy = Mapping::anonymous(bytes)?;
-    let mut piece = [0; 64 * 1024];
+    let mut piece = [0; 8 * 1024];
     let mut at = 0;
     for words in copy.words().chunks(piece.len() / 8) {
         let piece = &mut piece[..words.len() * 8];

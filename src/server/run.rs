@@ -99,8 +99,8 @@ fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
     say(&options.printed())
 }
 
-/// Writes a commented configuration, never over one that is there, and the master secret. An `init` that fails leaves no
-/// configuration, so that it can be repeated.
+/// Writes a commented configuration, never over one that is there, and the master secret. An `init` that fails leaves
+/// no configuration, so that it can be repeated.
 fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
     mark::refuse_devs(&options.data_path())?;

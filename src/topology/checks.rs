@@ -416,8 +416,8 @@ impl Scene<'_> {
         self.others_on(&self.cpus_with_loops())
     }
 
-    /// What others noticeably use of each CPU with a loop or the journal, those that orders wait for first; where nothing
-    /// is pinned, of the CPU which they use most.
+    /// What others noticeably use of each CPU with a loop or the journal, those that orders wait for first; where
+    /// nothing is pinned, of the CPU which they use most.
     #[must_use]
     pub fn taken(&self) -> Vec<Others> {
         let mut taken = cpu::others_on_each(self, &self.cpus_with_loops());

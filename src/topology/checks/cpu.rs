@@ -359,7 +359,8 @@ fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
 /// A tick of `/proc/stat` is a hundredth of a second.
 const TICK_MS: u64 = 10;
 
-/// What others use of each of `cpus` while this process sleeps, the most used first; of equals, one that orders wait for.
+/// What others use of each of `cpus` while this process sleeps, the most used first; of equals, one that orders wait
+/// for.
 pub(super) fn others_on_each(scene: &Scene<'_>, cpus: &[usize]) -> Vec<Others> {
     let mut others: Vec<Others> = cpus.iter().filter_map(|&cpu| others_of(scene, cpu)).collect();
     others.sort_by_key(|of| (Reverse(of.millionths), !scene.needs.orders_wait_for(of.cpu), of.cpu));
