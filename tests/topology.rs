@@ -402,6 +402,36 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
 }
 
 #[test]
+fn check_fails_where_a_start_would_refuse_the_journal() {
+    let folder = folder();
+    let plan = Plan::serve(folder.path());
+    let (mut exchange, data_dir) = (plan.start(), plan.data_dir());
+    exchange.kill();
+    let log_path = format!("journal.log_path={}", folder.path().join("ring").display());
+    let judged = |data_dir: &Path| -> String {
+        let listen = ["check", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"];
+        let about = ["--set", &log_path, "--data-dir", data_dir.to_str().unwrap()];
+        let output = outcry(&[&listen[..], &about].concat());
+        let row = said(&output).lines().find(|line| line.starts_with("data.journal")).unwrap().to_owned();
+        assert_eq!(output.status.success(), row.ends_with("yes"), "{row}");
+        row
+    };
+    assert!(judged(&data_dir).ends_with("yes"));
+
+    let copy = folder.path().join("copy");
+    assert!(Command::new("cp").arg("-r").args([&data_dir, &copy]).status().unwrap().success());
+    assert!(judged(&copy).contains("belongs to the data directory that was at"));
+    let identity = data_dir.join("identity");
+    let good = std::fs::read(&identity).unwrap();
+    std::fs::write(&identity, "junk").unwrap();
+    assert!(judged(&data_dir).contains("identity: not two lines"));
+    std::fs::write(&identity, good).unwrap();
+    let segment = std::fs::read_dir(data_dir.join("journal")).unwrap().next().unwrap().unwrap().path();
+    std::fs::OpenOptions::new().write(true).open(&segment).unwrap().set_len(8_192).unwrap();
+    assert!(judged(&data_dir).contains("it is 8192 bytes long"));
+}
+
+#[test]
 fn a_copy_of_this_machine_is_judged_like_it() {
     let folder = folder();
     let copy = folder.path().join("copy");

@@ -132,6 +132,11 @@ impl LogFile {
         }
     }
 
+    /// Whether a process has the log at `path`.
+    pub(crate) fn is_in_use(path: &Path) -> bool {
+        File::open(path).is_ok_and(|file| is_locked(&file).unwrap_or(false))
+    }
+
     /// Whether the file is in memory, where the kernel never writes it back.
     pub(crate) fn is_in_memory(&self) -> Result<bool, Fault> {
         Ok(in_memory(&self.file).map_err(Fault::io("look at the file system of", &self.path))?.is_some())

@@ -17,9 +17,9 @@ use super::disk::Disk;
 use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
-use super::logfile::LogFile;
+use super::logfile::{Left, LogFile};
 use super::open::{Claimed, forget_newest, visit_between};
-use super::scan::{Cut, Reach, Scan, scan_between};
+use super::scan::{Cut, Reach, Scan, check_first_row, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
 use super::verdict::{Heir, fit, inherit};
@@ -62,6 +62,28 @@ pub fn was_begun(data_dir: &Path) -> bool {
         Err(fault) => matches!(fault, Fault::SegmentMissing(_)),
     };
     has_segments || Identity::path(data_dir).exists()
+}
+
+/// Why a start on `data_dir` would be refused, as far as that shows without reading frames: whose the directory and its
+/// log are, which segments there are, and how long they are. None of a directory that is in use or has no journal.
+pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
+    if !was_begun(data_dir) {
+        return None;
+    }
+    let look = || {
+        let identity = identity(data_dir)?;
+        if is_in_use(data_dir)? {
+            return Ok(());
+        }
+        let directory = segment::directory(data_dir);
+        for number in segment::numbers(&directory)? {
+            check_first_row(&directory, &identity.journal(), number)?;
+        }
+        let log_path = log_path_of(log_path, identity);
+        let log = LogFile::read_only(&log_path)?;
+        judged(log, &log_path, &heir(data_dir, identity)?, &mut Vec::new()).map(drop)
+    };
+    look().err()
 }
 
 /// The snapshots of a data directory, for reading.
@@ -133,8 +155,7 @@ pub fn survey<E: From<Fault>>(
         forget_newest(&directory)?;
         visit_between(&directory, &journal, base, None, visit)?
     };
-    let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
-    let log_path = log_path.map_or_else(usual, Path::to_path_buf);
+    let log_path = log_path_of(log_path, identity);
     let mut notes = Vec::new();
     let (log_found, log_bytes) = if in_use {
         (log_path.exists(), 0)
@@ -198,6 +219,33 @@ fn visit_first<E: From<Fault>>(
     refusal.map_or(Ok(()), Err)
 }
 
+/// Where the log is that a start looks for.
+fn log_path_of(log_path: Option<&Path>, identity: Identity) -> PathBuf {
+    let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
+    log_path.map_or_else(usual, Path::to_path_buf)
+}
+
+/// Who would start on this directory, and claims nothing.
+fn heir(data_dir: &Path, identity: Identity) -> Result<Heir<'_>, Fault> {
+    let about = std::fs::metadata(data_dir).map_err(Fault::io("look at", data_dir))?;
+    let (exchange, claimed) = (identity.exchange, Claimed::AsItIs);
+    Ok(Heir { exchange, boot: boot_id()?, data_dir, place: place(&about), claimed })
+}
+
+/// What `left`, the log at `path`, is to the heir: its own, stale (none), or a reason to refuse.
+fn judged(
+    left: Option<Left>,
+    path: &Path,
+    heir: &Heir<'_>,
+    notes: &mut Vec<String>,
+) -> Result<Option<Left>, Fault> {
+    if LogFile::is_in_use(path) {
+        Err(Fault::LogInUse(path.to_path_buf()))
+    } else {
+        inherit(left, heir, notes)
+    }
+}
+
 /// Whether there is a log at `path`, and the bytes of committed frames that it has past the segments' end.
 fn in_log(
     path: &Path,
@@ -206,17 +254,9 @@ fn in_log(
     found: &mut Scan,
     notes: &mut Vec<String>,
 ) -> Result<(bool, u64), Fault> {
-    let about = std::fs::metadata(data_dir).map_err(Fault::io("look at", data_dir))?;
-    let heir = Heir {
-        exchange: identity.exchange,
-        boot: boot_id()?,
-        data_dir,
-        place: place(&about),
-        claimed: Claimed::AsItIs,
-    };
     let left = LogFile::read_only(path)?;
     let is_there = left.is_some();
-    let left = inherit(left, &heir, notes).unwrap_or_else(|fault| {
+    let left = judged(left, path, &heir(data_dir, identity)?, notes).unwrap_or_else(|fault| {
         notes.push(format!("the next start is refused: {fault}"));
         None
     });

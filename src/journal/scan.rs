@@ -300,9 +300,25 @@ fn load(
     bytes.clear();
     std::io::Read::read_to_end(&mut file, bytes).map_err(Fault::io("read", &path))?;
     let row = &bytes[..bytes.len().min(ROW)];
-    FirstRow::decode(row, journal, number)
-        .and_then(|first| first.fits(bytes.len() as u64))
+    form_of(row, journal, number, bytes.len() as u64)
         .map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, position)))
+}
+
+fn form_of(first_row: &[u8], journal: &JournalId, number: u64, bytes: u64) -> Result<Form, Flaw> {
+    FirstRow::decode(first_row, journal, number).and_then(|first| first.fits(bytes))
+}
+
+/// Checks the first row of segment `number`, and its length, and reads nothing else of it.
+pub(crate) fn check_first_row(directory: &Path, journal: &JournalId, number: u64) -> Result<(), Fault> {
+    let path = segment::path(directory, number);
+    let file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
+    let bytes = file.metadata().map_err(Fault::io("look at", &path))?.len();
+    let mut row = Vec::with_capacity(ROW);
+    std::io::Read::read_to_end(&mut std::io::Read::take(file, ROW as u64), &mut row)
+        .map_err(Fault::io("read", &path))?;
+    form_of(&row, journal, number, bytes)
+        .map(drop)
+        .map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, Position(0))))
 }
 
 /// Where a walk begins within a segment.

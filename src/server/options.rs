@@ -297,7 +297,7 @@ impl Options {
                 }
                 continue;
             };
-            self.set_text(key, &text)?;
+            self.set_text(key, &text).map_err(|fault| format!("{name}: {fault}"))?;
         }
         Ok(())
     }

@@ -86,6 +86,7 @@ const ESTIMATES: &[Estimate] = &[
     ("config.valid", 0, "the start is refused"),
     ("port.bind", 0, "the start is refused"),
     ("data.lock", 0, "the start is refused"),
+    ("data.journal", 0, "the start is refused"),
     ("data.secret", 0, "the start is refused"),
 ];
 

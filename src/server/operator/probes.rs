@@ -12,7 +12,7 @@ use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::speed;
-use crate::journal::{log_bytes_min, segments_directory};
+use crate::journal::{self, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
 use crate::server::crowd::Crowd;
 use crate::server::descriptors;
@@ -121,6 +121,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
         lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
+        journal: Ok(journal::refusal(&plan.data_dir, plan.log_path.as_deref()).map(|fault| fault.to_string())),
         secret: Ok(mark::refuse_devs(&plan.data_dir)
             .err()
             .or_else(|| admin::chosen_token().err())

@@ -83,6 +83,8 @@ fn an_unknown_name_is_an_error_that_names_the_nearest() {
     let fault =
         options.overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")])).expect_err("a typing error");
     assert_eq!(fault, "OUTCRY_LISTEN_HTP: no such setting; did you mean OUTCRY_LISTEN_HTTP?");
+    let fault = options.overlay_environment(variables(&[("OUTCRY_CPU_SHARDS", "x")])).expect_err("no number");
+    assert_eq!(fault, "OUTCRY_CPU_SHARDS: cpu.shards: x is not a whole number from 0");
 }
 
 #[test]

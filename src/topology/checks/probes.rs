@@ -138,6 +138,9 @@ pub struct Probes {
     pub ports: Result<Vec<String>, String>,
     /// Who holds the data directory, if anybody.
     pub lock: Result<Option<String>, String>,
+    /// Why a start would refuse the journal in it, if that shows without reading frames; what mends that follows a
+    /// semicolon.
+    pub journal: Result<Option<String>, String>,
     /// Why a start would refuse the secrets in it, if so; what mends that follows a semicolon.
     pub secret: Result<Option<String>, String>,
     /// What keeps `io_uring` from being used, if anything.
@@ -197,6 +200,7 @@ impl Probes {
             config: Err(why()),
             ports: Err(why()),
             lock: Err(why()),
+            journal: Err(why()),
             secret: Err(why()),
             io_uring: Err(why()),
             disk: Err(why()),

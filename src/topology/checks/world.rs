@@ -17,7 +17,8 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
         free_space(scene),
     ]);
     findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
-    findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene), secret(scene)]);
+    findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene)]);
+    findings.extend([journal(scene), secret(scene)]);
     findings
 }
 
@@ -379,6 +380,17 @@ fn lock(scene: &Scene<'_>) -> Finding {
     finding
 }
 
+fn journal(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "data.journal",
+        Severity::Fatal,
+        "its own, no file cut",
+        "a start refuses the journal of a copy that does not say so, and files that are not as they were made; their \
+         frames are for `outcry journal verify`",
+    );
+    refused_or_made(finding, &scene.probes.journal)
+}
+
 fn secret(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "data.secret",
@@ -386,7 +398,12 @@ fn secret(scene: &Scene<'_>) -> Finding {
         "whole, the owner's alone",
         "every client's key is made from the master secret; none is good with another one",
     );
-    finding.probed(&scene.probes.secret, |finding, fault| match fault {
+    refused_or_made(finding, &scene.probes.secret)
+}
+
+/// Judges what a start makes if it is not there, and refuses if it is not as it was made.
+fn refused_or_made(finding: Finding, refusal: &Result<Option<String>, String>) -> Finding {
+    finding.probed(refusal, |finding, fault| match fault {
         None => finding.judged(true, "as wanted, or made at the first start"),
         Some(fault) => {
             let (what, mend) = fault.split_once("; ").unwrap_or((fault, "restore it from the backup"));
