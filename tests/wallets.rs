@@ -148,7 +148,11 @@ fn every_kind_of_trade_and_act_shows_in_every_route() {
     assert!(bobs.iter().all(|row| row["mergeable"] == true && row["redeemable"] == false));
     let condition = stage.condition.clone();
     assert_eq!(bobs[0]["asset"], format!("{condition}:1"));
-    assert_eq!((&bobs[0]["title"], &bobs[0]["endDate"]), (&Value::from("Will it rain?"), &Value::Null));
+    assert_eq!(bobs[0]["title"], "Will it rain?");
+    let id = stage.connection.read(&format!("/markets/{condition}"))["market_id"].clone();
+    let in_catalog = stage.connection.read(&format!("/markets/{id}"));
+    assert_eq!(in_catalog["endDate"], "9999-12-31T00:00:00Z", "nobody named an end");
+    assert!(bobs.iter().all(|row| row["endDate"] == in_catalog["endDate"]), "{bobs:?}");
 
     stage.act(BOB, MERGE, 20);
     stage.act(ALICE, SPLIT, 10);
@@ -156,6 +160,7 @@ fn every_kind_of_trade_and_act_shows_in_every_route() {
     let bob = stage.address(BOB);
     let closed = stage.rows(&format!("/closed-positions?user={bob}"));
     shows(&closed[0], &[("size", 20.0), ("avgPrice", 0.5), ("realizedPnl", 0.0), ("outcomeIndex", 0.0)]);
+    assert_eq!(closed[0]["endDate"], in_catalog["endDate"]);
 
     let holders = stage.rows(&format!("/holders?market={condition}"));
     let held = |group: usize, rank: usize| holders[group]["holders"][rank]["amount"].as_f64();

@@ -210,8 +210,8 @@ impl MarketFacts {
                 "createdAt" => facts.created = moment(raw),
                 "updatedAt" => facts.updated = moment(raw),
                 "closedTime" => (facts.closed_at, facts.closed_time) = moment_as_said(text, raw),
-                "gameStartTime" => facts.game_start = moment(raw).map(instant),
-                "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(instant),
+                "gameStartTime" => facts.game_start = moment(raw).map(Moment::in_ms),
+                "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(Moment::in_ms),
                 "active" => facts.inactive = *raw == "false",
                 "archived" => facts.archived = *raw == "true",
                 "featured" => facts.featured = *raw == "true",
@@ -245,7 +245,7 @@ impl MarketFacts {
     /// When it ends, in milliseconds.
     #[must_use]
     pub fn end_ms(&self) -> Option<TimeMs> {
-        self.end.map(instant)
+        self.end.map(Moment::in_ms)
     }
 }
 
@@ -297,11 +297,6 @@ impl EventFacts {
 
 const ADDRESS_BYTES: usize = 20;
 const WORD_BYTES: usize = 32;
-
-/// A moment in milliseconds.
-const fn instant(moment: Moment) -> TimeMs {
-    TimeMs(moment.0 / 1_000)
-}
 
 /// The content of a string, or a number as written; else empty.
 fn words(raw: &str) -> String {
@@ -394,7 +389,7 @@ mod tests {
                 "tags":[{"label":"Politics"},"World",7],"events":[{"id":16282,"slug":"e","title":"E"}]}"#;
         let facts = MarketFacts::parse(text);
         assert_eq!((facts.question.as_str(), facts.slug.as_str()), ("Will it?", "will-it"));
-        assert_eq!(facts.end.map(instant), Some(TimeMs(1_767_182_400_000)));
+        assert_eq!(facts.end.map(Moment::in_ms), Some(TimeMs(1_767_182_400_000)));
         assert_eq!(facts.game_start, Some(TimeMs(1_762_369_200_000)));
         assert_eq!(facts.accepting_since, None);
         assert!(facts.inactive && !facts.archived && facts.readable);

@@ -1,5 +1,7 @@
 //! `updatedAt` and other dates of files, for comparison: microseconds since 1970.
 
+use crate::domain::TimeMs;
+
 /// An instant that a file names. The default is no later than any of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Moment(pub u64);
@@ -20,6 +22,12 @@ impl Moment {
         let east = offset_seconds(zone)?;
         let seconds = i64::try_from(days * 86_400 + seconds_of_day).ok()? - east;
         Some(Self(u64::try_from(seconds).ok()? * 1_000_000 + micros))
+    }
+
+    /// The same instant in the exchange's own unit; what is below a millisecond is cut.
+    #[must_use]
+    pub const fn in_ms(self) -> TimeMs {
+        TimeMs(self.0 / 1_000)
     }
 }
 

@@ -33,7 +33,8 @@ mod standing;
 use super::Reader;
 use super::ask::{Asked, Refused, no_route};
 use super::index::Index;
-use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, WalletNo};
+use crate::catalog::Column;
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::journal::layout::Record;
 use crate::json::{Writer, date, name};
@@ -174,14 +175,20 @@ impl Reader {
         json.key("eventSlug").text(self.index.event(row).map_or("", |event| &event.slug));
     }
 
-    /// `endDate`; `null` if the market's text has none, because no date would be true.
+    /// `endDate`, as [`Reader::end_of`] says.
     fn write_end(&self, json: &mut Writer<'_>, market: MarketNo, format: EndDateFormat) {
+        let end = self.end_of(market);
         json.key("endDate");
-        match (self.index.facts(market).end_ms(), format) {
-            (None, _) => json.null(),
-            (Some(end), EndDateFormat::DateTime) => json.date_time(end),
-            (Some(end), EndDateFormat::Polymarket) => json.quoted(|out| date::push_date(out, end)),
+        match format {
+            EndDateFormat::DateTime => json.date_time(end),
+            EndDateFormat::Polymarket => json.quoted(|out| date::push_date(out, end)),
         };
+    }
+
+    /// When a market ends: the date that the catalog shows of it, by which lists are ordered as well.
+    fn end_of(&self, market: MarketNo) -> TimeMs {
+        let end = self.index.catalog().date_of_market(market.0, Column::EndDate);
+        end.expect("the catalog shows an end of every market").in_ms()
     }
 
     /// What a token is worth, in millionths, by the rules of [`Reader::shown_price`].

@@ -234,7 +234,7 @@ impl Reader {
                 &shown.sheet,
                 kind.form(),
                 |name| said_by_item(shown, name),
-                |name| in_ms(if name == "updatedAt" { shown.updated } else { shown.created }),
+                |name| (if name == "updatedAt" { shown.updated } else { shown.created }).in_ms(),
             );
         }
     }
@@ -269,7 +269,7 @@ fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Optio
     if !said.is_empty() {
         json.key(name).raw(said.as_bytes());
     } else if let Some(date) = date {
-        json.key(name).instant(in_ms(date));
+        json.key(name).instant(date.in_ms());
     }
 }
 
@@ -317,11 +317,7 @@ fn date_column(name: &str) -> Column {
 }
 
 fn shown_date(date: Option<Moment>) -> TimeMs {
-    in_ms(date.expect("only the time of closing may be absent"))
-}
-
-const fn in_ms(moment: Moment) -> TimeMs {
-    TimeMs(moment.0 / 1_000)
+    date.expect("only the time of closing may be absent").in_ms()
 }
 
 /// Two JSON values as the array that Gamma nests in a string.

@@ -204,7 +204,7 @@ fn pairs_cost_and_bring_one_half_a_side() {
     for row in &rows {
         shows(row, &[("size", 100.0), ("avgPrice", 0.5), ("curPrice", 0.5), ("cashPnl", 0.0)]);
         assert_eq!((&row["mergeable"], &row["negativeRisk"]), (&Value::Bool(true), &Value::Bool(true)));
-        assert_eq!(row["endDate"], Value::Null, "the text has none");
+        assert_eq!(row["endDate"], "9999-12-31T00:00:00Z", "nobody named one");
     }
     let mut bid = exchange.order(BOB, Side::Buy, Outcome::Zero, 70, 50);
     bid.market = SNOW;
@@ -311,8 +311,6 @@ fn every_sort_orders_by_what_is_shown_and_ties_are_stable() {
                     (Value::String(one), Value::String(other)) => {
                         one.to_lowercase().cmp(&other.to_lowercase())
                     }
-                    (Value::Null, other) => Value::Null.as_str().cmp(&other.as_str()),
-                    (one, Value::Null) => one.as_str().cmp(&None),
                     (one, other) => one.as_f64().partial_cmp(&other.as_f64()).expect("numbers"),
                 };
                 let order = if direction == "DESC" { order.reverse() } else { order };
@@ -557,6 +555,28 @@ fn positions_show_what_the_texts_say_now() {
 }
 
 #[test]
+fn a_market_without_an_end_ends_with_its_event_in_positions_too() {
+    let mut exchange = traded();
+    let ends = |exchange: &mut Exchange, event: &str, market: &str| {
+        exchange.says(EventText { time: TimeMs(1), event: 0, text: event.into() });
+        exchange.says(MarketText { time: TimeMs(1), market: RAIN, event: Some(0), text: market.into() });
+        exchange.positions_of(ALICE, "")[0]["endDate"].as_str().expect("a date").to_owned()
+    };
+    let (silent, dated) = (r#"{"id":"77"}"#, r#"{"id":"77","endDate":"2027-05-01T00:00:00Z"}"#);
+    for (event, market, end) in [
+        (silent, "{}", "9999-12-31T00:00:00Z"),
+        (dated, "{}", "2027-05-01T00:00:00Z"),
+        (dated, r#"{"endDate":"2027-02-01T00:00:00.5Z"}"#, "2027-02-01T00:00:00.5Z"),
+        (dated, r#"{"endDate":"soon"}"#, "2027-05-01T00:00:00Z"),
+    ] {
+        assert_eq!(ends(&mut exchange, event, market), end, "{event} {market}");
+    }
+    exchange.acts(ALICE, RAIN, ActKind::Split, [40, 40]);
+    exchange.acts(ALICE, RAIN, ActKind::Merge, [40, 40]);
+    assert_eq!(exchange.closed_of(ALICE, "")[0]["endDate"], "2027-05-01T00:00:00Z", "closed as well");
+}
+
+#[test]
 fn the_operator_decides_how_tokens_and_ends_look_and_whether_limits_are_cut() {
     let mut exchange = traded();
     exchange.reader.settings.wallet =
@@ -564,6 +584,13 @@ fn the_operator_decides_how_tokens_and_ends_look_and_whether_limits_are_cut() {
     let row = &exchange.positions_of(ALICE, "&limit=9999999999999999999999")[0];
     assert_eq!((&row["asset"], &row["oppositeAsset"]), (&Value::from(RAIN_YES), &Value::from(RAIN_NO)));
     assert_eq!(row["endDate"], "2025-12-31");
+    exchange.acts(BOB, SNOW, ActKind::Split, [5, 5]);
+    let ends = exchange
+        .positions_of(BOB, "&sortBy=RESOLVING&sortDirection=ASC")
+        .iter()
+        .map(|row| row["endDate"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(ends, ["2025-12-31", "9999-12-31", "9999-12-31"], "nobody named an end of the second market");
     exchange.resolves(RAIN, 0);
     exchange.acts(ALICE, RAIN, ActKind::Redeem, [60, 0]);
     let row = &exchange.closed_of(ALICE, "&limit=500&sizeThreshold=0")[0];

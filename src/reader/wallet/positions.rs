@@ -83,7 +83,7 @@ struct Passed<'a> {
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Number(i128),
-    Time(Option<TimeMs>),
+    Time(TimeMs),
     Title(String),
 }
 
@@ -294,10 +294,10 @@ impl Reader {
             SortBy::CashPnl => Key::Number(figures().cash_pnl),
             SortBy::PercentPnl => Key::Number(figures().percent_pnl(SORTED_PLACES)),
             SortBy::Title => Key::Title(self.title(holding.market).to_lowercase()),
-            SortBy::Resolving => Key::Time(self.index.facts(holding.market).end_ms()),
+            SortBy::Resolving => Key::Time(self.end_of(holding.market)),
             SortBy::Price => Key::Number(price().into()),
             SortBy::AvgPrice => Key::Number(figures().average),
-            SortBy::Changed => Key::Time(Some(lot.changed)),
+            SortBy::Changed => Key::Time(lot.changed),
         }
     }
 
