@@ -18,6 +18,8 @@ mod live;
 mod loaded;
 #[path = "catalog/requests.rs"]
 mod requests;
+#[path = "catalog/scopes.rs"]
+mod scopes;
 #[path = "catalog/site.rs"]
 mod site;
 #[path = "catalog/source.rs"]

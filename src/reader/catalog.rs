@@ -22,6 +22,7 @@
 
 mod lists;
 mod params;
+mod scope;
 mod write;
 
 use super::ask::{self, Asked, Refused};
@@ -30,6 +31,7 @@ use crate::domain::{ItemKind, MarketNo};
 use crate::http::Endpoint;
 use crate::json::{Writer, name};
 use params::Params;
+use scope::Scope;
 use write::{EventForm, MarketForm};
 
 const NO_ID: Refused = Refused::not_found("id not found");
@@ -47,18 +49,15 @@ impl Reader {
             E::Creators => self.list_items(ItemKind::Creator, asked, json),
             E::Event => {
                 let event = self.event_by_id(asked)?;
-                self.write_event(json, event, EventForm::Whole, asked.now());
+                self.write_event(json, event, EventForm::Whole, &Scope::of(asked)?);
                 Ok(())
             }
             E::EventBySlug => {
-                let slug = captured(asked, "slug")?;
-                let creator = Params::of(asked).text("creator")?;
+                let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
                 let catalog = self.index.catalog();
-                let of = |event: &u32| {
-                    creator.as_ref().is_none_or(|name| catalog.event_is_of(catalog.event(*event), name))
-                };
-                let event = catalog.events_by_slug(&slug).find(of).ok_or(NO_SLUG)?;
-                self.write_event(json, event, EventForm::Whole, asked.now());
+                let mut events = catalog.events_by_slug(&slug);
+                let event = events.find(|event| scope.has_event(catalog, *event)).ok_or(NO_SLUG)?;
+                self.write_event(json, event, EventForm::Whole, &scope);
                 Ok(())
             }
             E::EventTags => {
@@ -69,19 +68,16 @@ impl Reader {
             E::CatalogMarket => {
                 let market = self.market_by_name(asked)?;
                 let form = market_form(Params::of(asked))?;
-                self.write_catalog_market(json, market, form, asked.now());
+                self.write_catalog_market(json, market, form, &Scope::of(asked)?);
                 Ok(())
             }
             E::CatalogMarketBySlug => {
-                let slug = captured(asked, "slug")?;
-                let creator = Params::of(asked).text("creator")?;
-                let catalog = self.index.catalog();
-                let of = |market: &u32| {
-                    creator.as_ref().is_none_or(|name| catalog.market_is_of(catalog.market(*market), name))
-                };
+                let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
                 let form = market_form(Params::of(asked))?;
-                let market = catalog.markets_by_slug(&slug).find(of).ok_or(NO_SLUG)?;
-                self.write_catalog_market(json, market, form, asked.now());
+                let catalog = self.index.catalog();
+                let mut markets = catalog.markets_by_slug(&slug);
+                let market = markets.find(|market| scope.has_market(catalog, *market)).ok_or(NO_SLUG)?;
+                self.write_catalog_market(json, market, form, &scope);
                 Ok(())
             }
             E::MarketDescription => {
@@ -98,11 +94,11 @@ impl Reader {
             E::Series => self.one_item(ItemKind::Series, asked, json),
             E::Creator => self.one_item(ItemKind::Creator, asked, json),
             E::TagBySlug => {
-                let slug = captured(asked, "slug")?;
-                let creator = Params::of(asked).text("creator")?;
-                let tag = self.index.catalog().shelf(ItemKind::Tag).by_slug(&slug);
-                let tag = { tag }.find(|tag| self.item_passes(ItemKind::Tag, *tag, creator.as_deref()));
-                self.write_item(json, ItemKind::Tag, tag.ok_or(NO_SLUG)?, asked.now());
+                let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
+                let catalog = self.index.catalog();
+                let mut tags = catalog.shelf(ItemKind::Tag).by_slug(&slug);
+                let tag = tags.find(|tag| scope.has_item(catalog, ItemKind::Tag, *tag)).ok_or(NO_SLUG)?;
+                self.write_item(json, ItemKind::Tag, tag, &scope);
                 Ok(())
             }
             _ => Err(ask::no_route()),
@@ -119,20 +115,17 @@ impl Reader {
     /// The event that the path names by its id. The venues' ids are numbers, so a path that is neither a known id nor a
     /// number is a mistake.
     fn event_by_id(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
-        let id = captured(asked, "id")?;
-        let creator = Params::of(asked).text("creator")?;
+        let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
         let catalog = self.index.catalog();
         let Some(event) = catalog.event_by_id(&id) else {
             return Err(if is_number(&id) { NO_ID } else { bad_id(&id, "a whole number") });
         };
-        let is_of = creator.is_none_or(|name| catalog.event_is_of(catalog.event(event), &name));
-        if is_of { Ok(event) } else { Err(NO_ID) }
+        if scope.has_event(catalog, event) { Ok(event) } else { Err(NO_ID) }
     }
 
     /// The market that the path names by its number or its condition.
     fn market_by_name(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
-        let id = captured(asked, "id")?;
-        let creator = Params::of(asked).text("creator")?;
+        let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
         let catalog = self.index.catalog();
         let found = if is_number(&id) {
             id.parse().ok().and_then(|id| catalog.market_by_id(id))
@@ -142,28 +135,19 @@ impl Reader {
                 condition.ok_or_else(|| bad_id(&id, "a whole number, or 0x and 64 hex digits"))?;
             self.index.condition(&condition).map(|MarketNo(market)| market)
         };
-        let of =
-            |market: &u32| creator.is_none_or(|name| catalog.market_is_of(catalog.market(*market), &name));
-        found.filter(of).ok_or(NO_ID)
+        found.filter(|market| scope.has_market(catalog, *market)).ok_or(NO_ID)
     }
 
     /// A tag, series or creator by its id; a series also by its slug.
     fn one_item(&self, kind: ItemKind, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let id = captured(asked, "id")?;
-        let creator = Params::of(asked).text("creator")?;
-        let shelf = self.index.catalog().shelf(kind);
+        let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
+        let catalog = self.index.catalog();
+        let shelf = catalog.shelf(kind);
         let by_slug = || if kind == ItemKind::Series { shelf.by_slug(&id).next() } else { None };
         let item = shelf.by_key(&id).or_else(by_slug);
-        let item = item.filter(|item| self.item_passes(kind, *item, creator.as_deref())).ok_or(NO_ID)?;
-        self.write_item(json, kind, item, asked.now());
+        let item = item.filter(|item| scope.has_item(catalog, kind, *item)).ok_or(NO_ID)?;
+        self.write_item(json, kind, item, &scope);
         Ok(())
-    }
-
-    fn item_passes(&self, kind: ItemKind, item: u32, creator: Option<&str>) -> bool {
-        let catalog = self.index.catalog();
-        let is_of = |event: u32, creator: &str| catalog.event_is_of(catalog.event(event), creator);
-        let mut events = catalog.shelf(kind).item(item).events();
-        creator.is_none_or(|creator| events.any(|event| is_of(event, creator)))
     }
 }
 

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::super::ask::{Asked, Refused, token_id};
 use super::market_form;
 use super::params::{Params, invalid};
+use super::scope::Scope;
 use super::write::EventForm;
 use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, SERIES_COLUMNS,
@@ -43,7 +44,8 @@ impl Reader {
         filter.series = lists.into_iter().flatten().collect();
         params.flags_without_effect(&["include_chat", "include_template"])?;
         let rows = catalog.list_events(&filter, &page, asked.now());
-        write_rows(json, rows, |json, event| self.write_event(json, event, EventForm::Listed, asked.now()));
+        let scope = Scope { now: asked.now(), creator: filter.creator };
+        write_rows(json, rows, |json, event| self.write_event(json, event, EventForm::Listed, &scope));
         Ok(())
     }
 
@@ -63,7 +65,8 @@ impl Reader {
         );
         filter.only = self.markets_named(params)?;
         let rows = catalog.list_markets(&filter, &page, asked.now());
-        write_rows(json, rows, |json, market| self.write_catalog_market(json, market, form, asked.now()));
+        let scope = Scope { now: asked.now(), creator: filter.creator };
+        write_rows(json, rows, |json, market| self.write_catalog_market(json, market, form, &scope));
         Ok(())
     }
 
@@ -81,7 +84,7 @@ impl Reader {
             ItemKind::Creator => (CREATOR_COLUMNS, CREATOR_ORDERS),
         };
         let page = params.page(columns, rule)?;
-        let creator = params.text("creator")?;
+        let scope = Scope::of(asked)?;
         let names = match kind {
             ItemKind::Creator => [params.text("creator_name")?, params.text("creator_handle")?],
             ItemKind::Tag | ItemKind::Series => [None, None],
@@ -94,7 +97,7 @@ impl Reader {
         };
         let catalog = self.index.catalog();
         // Popular tags are in most events, so the creator's events are collected once.
-        let of_creator = creator.map(|creator| catalog.events_of(&creator));
+        let of_creator = scope.creator.as_ref().map(|creator| catalog.events_of(creator));
         let passes = |item: &Item| {
             let is = |wanted: &Option<String>, found: fn(&crate::catalog::Shown) -> &str| {
                 let found = item.shown().map_or("", found);
@@ -106,7 +109,7 @@ impl Reader {
                 && of_creator.as_ref().is_none_or(|of| item.events().any(|event| of.contains(&event)))
         };
         let rows = catalog.list_items(kind, &page, passes);
-        write_rows(json, rows, |json, item| self.write_item(json, kind, item, asked.now()));
+        write_rows(json, rows, |json, item| self.write_item(json, kind, item, &scope));
         Ok(())
     }
 

@@ -13,10 +13,13 @@
 //! - A field of the contract that the text lacks is filled in: with an empty string, the flag of an ordinary row, or
 //!   the date on which the row was made or imported. A market without an end has its event's; without that, nothing
 //!   ends before [`catalog::NO_END`].
+//! - An event shows the markets, and a series the events, that the request's `creator` leaves ([`Scope`]); sums and flags
+//!   are of all of them.
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
 //!   series nor metadata.
 
 use super::super::{Reader, Token};
+use super::scope::Scope;
 use crate::catalog::{
     self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
 };
@@ -51,7 +54,7 @@ pub(super) enum MarketForm {
 }
 
 impl Reader {
-    pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, now: TimeMs) {
+    pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, scope: &Scope) {
         let catalog = self.index.catalog();
         let event = catalog.event(number);
         let facts = &event.facts;
@@ -72,14 +75,14 @@ impl Reader {
         write_date(json, "closedTime", facts.closed_time.of(text), event.date(Column::ClosedTime));
         json.key("archived").boolean(facts.archived);
         json.key("volume").millionths_number(event.volume());
-        json.key("volume24hr").millionths_number(catalog.volume_of_day(event, now));
+        json.key("volume24hr").millionths_number(catalog.volume_of_day(event, scope.now));
         json.key("liquidity").millionths_number(event.liquidity());
         if form != EventForm::Summary {
             json.key("tags");
             self.write_tags(json, event.tags());
             json.key("markets").open_array();
-            for market in event.markets() {
-                self.write_catalog_market(json, market, MarketForm::InEvent, now);
+            for market in event.markets().filter(|market| scope.has_market(catalog, *market)) {
+                self.write_catalog_market(json, market, MarketForm::InEvent, scope);
             }
             json.close_array().key("series").open_array();
             for series in event.series() {
@@ -97,7 +100,7 @@ impl Reader {
         json: &mut Writer<'_>,
         number: u32,
         form: MarketForm,
-        now: TimeMs,
+        scope: &Scope,
     ) {
         let catalog = self.index.catalog();
         let market = catalog.market(number);
@@ -124,7 +127,7 @@ impl Reader {
         let closed = row.mode.is_closed();
         json.key("volume").millionths_text(market.volume());
         json.key("volumeNum").millionths_number(market.volume());
-        json.key("volume24hr").millionths_number(market.volume_of_day(now));
+        json.key("volume24hr").millionths_number(market.volume_of_day(scope.now));
         json.key("liquidity").millionths_text(market.liquidity());
         json.key("liquidityNum").millionths_number(market.liquidity());
         json.key("active").boolean(!facts.inactive).key("closed").boolean(closed);
@@ -150,7 +153,7 @@ impl Reader {
         if form != MarketForm::InEvent {
             json.key("events").open_array();
             if let Some(event) = market.event {
-                self.write_event(json, event, EventForm::Summary, now);
+                self.write_event(json, event, EventForm::Summary, scope);
             }
             json.close_array();
         }
@@ -209,14 +212,15 @@ impl Reader {
     }
 
     /// A tag, series or creator by itself; a series has its newest events.
-    pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, now: TimeMs) {
+    pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, scope: &Scope) {
         let catalog = self.index.catalog();
         self.write_copy(json, kind, number);
         if kind == ItemKind::Series {
             json.key("events").open_array();
-            let events = || catalog.shelf(kind).item(number).events();
-            for event in events().skip(events().count().saturating_sub(EVENTS_OF_SERIES_MAX)) {
-                self.write_event(json, event, EventForm::Summary, now);
+            let events = catalog.shelf(kind).item(number).events();
+            let events: Vec<u32> = events.filter(|event| scope.has_event(catalog, *event)).collect();
+            for &event in &events[events.len().saturating_sub(EVENTS_OF_SERIES_MAX)..] {
+                self.write_event(json, event, EventForm::Summary, scope);
             }
             json.close_array();
         }

@@ -1,0 +1,39 @@
+//! Whose part of the catalog a request asks for, as of when.
+//!
+//! `creator` narrows whatever an answer holds, at every depth: a list's rows, the markets within an event and the
+//! events within a series. So nothing is listed within another object that would not be found by itself.
+
+use super::super::ask::{Asked, Refused};
+use super::params::Params;
+use crate::catalog::Catalog;
+use crate::domain::{ItemKind, TimeMs};
+
+/// What an answer may hold.
+pub(super) struct Scope {
+    /// When the answer is made.
+    pub(super) now: TimeMs,
+    /// The wallet or site that it is narrowed to; nobody's is left out without one.
+    pub(super) creator: Option<String>,
+}
+
+impl Scope {
+    pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Refused> {
+        Ok(Self { now: asked.now(), creator: Params::of(asked).text("creator")? })
+    }
+
+    pub(super) fn has_event(&self, catalog: &Catalog, event: u32) -> bool {
+        let is_of = |creator: &String| catalog.event_is_of(catalog.event(event), creator);
+        self.creator.as_ref().is_none_or(is_of)
+    }
+
+    pub(super) fn has_market(&self, catalog: &Catalog, market: u32) -> bool {
+        let is_of = |creator: &String| catalog.market_is_of(catalog.market(market), creator);
+        self.creator.as_ref().is_none_or(is_of)
+    }
+
+    /// Whether an item is mentioned by an event that is in scope.
+    pub(super) fn has_item(&self, catalog: &Catalog, kind: ItemKind, item: u32) -> bool {
+        let mut events = catalog.shelf(kind).item(item).events();
+        self.creator.is_none() || events.any(|event| self.has_event(catalog, event))
+    }
+}
