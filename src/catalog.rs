@@ -7,7 +7,7 @@
 //! | `event`, `market`, `item`, `import`, `step` | the rows of a file, and what they change here |
 //! | `moment`, `number` | dates and numbers as files write them |
 //! | `facts`, `sheet` | what a text says, and which parts of it are shown unchanged |
-//! | `shelf`, `model` | tags, series and creators; events and markets; sums over both |
+//! | `shelf`, `model`, `closing` | tags, series and creators; events and markets; sums over both; what is over |
 //! | `order`, `select` | columns and pages, filters and lists |
 //! | `search` | finding by words |
 //!
@@ -29,11 +29,12 @@
 //!   closed, even if the operator had opened it again. A file never opens a market.
 //! - A text that would not fit in a frame is refused by name ([`TEXT_BYTES_MAX`]).
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
-//!   closes it too, unless it says that it accepts orders: venues archive placeholders so that
-//!   they are not listed, and go on taking orders for them.
+//!   ends trading in it too, unless it says that it accepts orders: venues archive placeholders so
+//!   that they are not listed, and go on taking orders for them. The flag stays the row's.
 //! - A new market whose row has no tokens is in the catalog only. A market that trades here trades
 //!   on when such a row comes: a shortened row says nothing about its end.
 
+mod closing;
 mod event;
 mod facts;
 mod fields;
@@ -55,6 +56,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+pub use closing::Closing;
 pub use event::{ImportedEvent, event_key};
 pub use facts::{EventFacts, MarketFacts, Number, Rewards};
 pub(crate) use fields::{Fields, items, quoted, texts};

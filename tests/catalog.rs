@@ -10,6 +10,8 @@ mod again;
 mod common;
 #[path = "catalog/dates.rs"]
 mod dates;
+#[path = "catalog/flags.rs"]
+mod flags;
 #[path = "catalog/large.rs"]
 mod large;
 #[path = "catalog/live.rs"]

@@ -53,8 +53,14 @@ pub struct MarketFacts {
     pub accepting_since: Option<TimeMs>,
     /// True if it says that it is not active.
     pub inactive: bool,
+    /// True if it says that it is closed.
+    pub closed: bool,
     /// True if it says that it is archived.
     pub archived: bool,
+    /// True if it says that it takes orders.
+    pub accepting: bool,
+    /// True if it names tokens.
+    pub names_tokens: bool,
     /// True if it says that it is featured.
     pub featured: bool,
     /// True if it says that anybody may make such a market (`cyom`).
@@ -213,7 +219,10 @@ impl MarketFacts {
                 "gameStartTime" => facts.game_start = moment(raw).map(Moment::in_ms),
                 "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(Moment::in_ms),
                 "active" => facts.inactive = *raw == "false",
+                "closed" => facts.closed = *raw == "true",
                 "archived" => facts.archived = *raw == "true",
+                "acceptingOrders" => facts.accepting = *raw == "true",
+                "clobTokenIds" => facts.names_tokens = names_tokens(raw),
                 "featured" => facts.featured = *raw == "true",
                 "cyom" => facts.cyom = *raw == "true",
                 "mirrorConditionId" => facts.mirror = named(raw).is_some(),
@@ -246,6 +255,12 @@ impl MarketFacts {
     #[must_use]
     pub fn end_ms(&self) -> Option<TimeMs> {
         self.end.map(Moment::in_ms)
+    }
+
+    /// True if it gives a reason not to trade other than being closed.
+    #[must_use]
+    pub const fn is_only_listed(&self) -> bool {
+        !self.names_tokens || (self.archived && !self.accepting)
     }
 }
 
@@ -348,6 +363,11 @@ fn rates(raw: &str) -> Vec<(String, Number)> {
         Some((asset, fields.raw("rewardsDailyRate").map(Number::of).unwrap_or_default()))
     };
     items(raw).unwrap_or_default().into_iter().filter_map(rate).collect()
+}
+
+/// True if a row's `clobTokenIds` name any tokens.
+pub(super) fn names_tokens(raw: &str) -> bool {
+    !matches!(raw, "null" | "\"\"" | "[]" | "\"[]\"")
 }
 
 /// The labels of tags, which are objects or plain texts.

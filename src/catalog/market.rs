@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::event::updated;
+use super::facts::names_tokens;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
 use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
@@ -157,9 +158,7 @@ impl Reader<'_> {
     }
 
     fn tokens(&self) -> Result<Option<[TokenId; 2]>, Refused> {
-        let Some(raw) =
-            self.fields.raw("clobTokenIds").filter(|raw| !matches!(*raw, "\"\"" | "[]" | "\"[]\""))
-        else {
+        let Some(raw) = self.fields.raw("clobTokenIds").filter(|raw| names_tokens(raw)) else {
             return Ok(None);
         };
         let pair = texts(raw).and_then(|texts| match texts.as_slice() {

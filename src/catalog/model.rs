@@ -18,10 +18,12 @@
 //!   order by and narrow by the same date.
 //!   The time of closing is the text's, else that of the closing here: for an event, that of its
 //!   last market.
-//! - An event is **closed** if its text says so, or if it has markets and all of them are.
+//! - A market is **closed** if it is over ([`Closing`]), an event if its text says so, or if it has markets and all of
+//!   them are.
 
 use std::collections::{BTreeSet, HashMap};
 
+use super::closing::Closing;
 use super::facts::{EventFacts, MarketFacts};
 use super::order::{Column, IdKey, Value};
 use super::shelf::{Shelf, Source, Texts};
@@ -117,7 +119,7 @@ pub struct Market {
     /// The number of the event that holds it.
     pub event: Option<u32>,
     tags: Box<[u32]>,
-    closed: Option<TimeMs>,
+    closed: Option<Closing>,
     traded: u64,
     resting: u128,
     /// The time of each trade, and the volume up to and including it, in millionths.
@@ -131,10 +133,15 @@ impl Market {
         &self.tags
     }
 
-    /// True if it is closed or resolved.
+    /// True if it is over.
     #[must_use]
-    pub const fn is_closed(&self) -> bool {
-        self.closed.is_some()
+    pub fn is_closed(&self) -> bool {
+        self.over_since().is_some()
+    }
+
+    /// Since when it is over, if it is.
+    fn over_since(&self) -> Option<TimeMs> {
+        self.closed?.over_since(&self.facts)
     }
 
     /// Its volume, in millionths.
@@ -200,7 +207,7 @@ fn closing_of(event: &Event, markets: &[Market]) -> Option<TimeMs> {
     if 0 < event.open_markets {
         return None;
     }
-    event.markets().filter_map(|market| markets[market as usize].closed).max()
+    event.markets().filter_map(|market| markets[market as usize].over_since()).max()
 }
 
 /// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
@@ -217,8 +224,8 @@ pub struct MarketEntry {
     pub event: Option<u32>,
     /// When it came.
     pub added: TimeMs,
-    /// Since when it is closed or resolved, if it is.
-    pub closed: Option<TimeMs>,
+    /// Since when it takes no orders, if it does not.
+    pub closed: Option<Closing>,
 }
 
 /// Everything in the catalog.
@@ -400,8 +407,8 @@ impl Catalog {
         self.rows[row as usize] = named;
     }
 
-    /// Marks a market as closed or resolved since `closed`, or as open again.
-    pub fn set_closed(&mut self, number: u32, closed: Option<TimeMs>) {
+    /// Marks a market as one that takes no orders, or as open again.
+    pub fn set_closed(&mut self, number: u32, closed: Option<Closing>) {
         self.leave_event(number);
         self.markets[number as usize].closed = closed;
         self.enter_event(number);
@@ -435,7 +442,7 @@ impl Catalog {
         let MarketFacts { start, end, created, updated, closed_at, .. } = market.facts;
         // The event itself may come later.
         let event = || self.events.get(market.event? as usize)?.facts.end;
-        let (end, closed_at) = (end.or_else(event), closed_at.or(market.closed.map(moment_of)));
+        let (end, closed_at) = (end.or_else(event), closed_at.or(market.over_since().map(moment_of)));
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
     }
 

@@ -8,7 +8,7 @@ mod keep;
 use super::Token;
 use super::feed::LevelChange;
 use super::levels::{Levels, seen_from};
-use crate::catalog::{Catalog, EventFacts, MarketEntry, MarketFacts, Source, Texts};
+use crate::catalog::{Catalog, Closing, EventFacts, MarketEntry, MarketFacts, Source, Texts};
 use crate::domain::{
     ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
 };
@@ -248,7 +248,7 @@ impl Index {
 
     fn note_mode(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
-        self.catalog.set_closed(market.0, row.closed);
+        self.catalog.set_closed(market.0, closing(row));
         self.note_restriction(market, row.mode);
     }
 
@@ -440,7 +440,11 @@ impl Texts for Ledger {
 
 /// What the catalog needs of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
-    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: row.closed }
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: closing(row) }
+}
+
+fn closing(row: &MarketRow) -> Option<Closing> {
+    row.closed.map(if row.mode == Mode::Resolved { Closing::Resolved } else { Closing::Closed })
 }
 
 /// The mean of prices weighted by shares, rounded against the taker to a millionth: a trade at one

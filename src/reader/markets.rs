@@ -61,11 +61,12 @@ impl Reader {
 
     fn write_market(&self, json: &mut Writer<'_>, row: &MarketRow, form: Form) {
         let facts = self.index.facts(row.market);
+        let is_closed = self.index.catalog().market(row.market.0).is_closed();
         json.open_object();
         if form == Form::Full {
             self.write_trading(json, row);
         }
-        json.key("active").boolean(!facts.inactive).key("closed").boolean(row.mode.is_closed());
+        json.key("active").boolean(!facts.inactive).key("closed").boolean(is_closed);
         json.key("archived").boolean(facts.archived);
         json.key("accepting_orders").boolean(self.accepts_orders(row));
         json.key("condition_id").condition(&row.condition).key("creator");

@@ -127,7 +127,8 @@ impl Exchange {
         exchange.open_market(
             RAIN,
             r#"{"question":"Will it rain?","slug":"rain","description":"Drops","endDate":"2025-12-31T12:00:00Z",
-                "outcomePrices":"[\"0.2\",\"0.8\"]","icon":"i.png","image":"p.png","active":true}"#,
+                "outcomePrices":"[\"0.2\",\"0.8\"]","icon":"i.png","image":"p.png","active":true,
+                "clobTokenIds":["300","301"]}"#,
         );
         exchange.open_market(
             SNOW,

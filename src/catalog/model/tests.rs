@@ -29,9 +29,9 @@ struct Words {
 enum Act {
     AddEvent(Words),
     ChangeEvent(usize, Words),
-    AddMarket(Words, Option<usize>, Option<TimeMs>),
+    AddMarket(Words, Option<usize>, Option<Closing>),
     ChangeMarket(usize, Words, Option<usize>),
-    Close(usize, Option<TimeMs>),
+    Close(usize, Option<Closing>),
     Trade(usize, u64, u32),
     Rest(usize, u32),
     PutTag(usize, u8),
@@ -67,9 +67,10 @@ fn words() -> impl Strategy<Value = Words> {
         })
 }
 
-/// When a market was closed, if it is.
-fn closing() -> impl Strategy<Value = Option<TimeMs>> {
-    prop::option::of((1_u64..40).prop_map(TimeMs))
+/// When a market was closed and why, if it is.
+fn closing() -> impl Strategy<Value = Option<Closing>> {
+    let why = prop::sample::select(vec![Closing::Closed as fn(_) -> _, Closing::Resolved]);
+    prop::option::of((1_u64..40, why).prop_map(|(time, why)| why(TimeMs(time))))
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -137,6 +138,8 @@ impl Words {
 
     fn market(&self, number: usize) -> String {
         let mut text = self.common(number);
+        text["closed"] = json!(self.flag(3));
+        text["clobTokenIds"] = if self.flag(5) { json!(["1", "2"]) } else { Json::Null };
         if let Some(title) = self.title {
             text["question"] = json!(format!("T{title}"));
         }
@@ -161,9 +164,18 @@ struct PlainMarket {
     text: String,
     id: u64,
     event: Option<u32>,
-    closed: Option<TimeMs>,
+    closed: Option<Closing>,
     trades: Vec<(TimeMs, u64)>,
     resting: u128,
+}
+
+/// When a market was closed, unless it is only not traded.
+fn over(market: &PlainMarket, text: &Json) -> Option<TimeMs> {
+    match market.closed? {
+        Closing::Closed(_) if text["closed"] == false && text["clobTokenIds"].is_null() => None,
+        Closing::Closed(_) if text["closed"] == false && text["archived"] == true => None,
+        Closing::Closed(since) | Closing::Resolved(since) => Some(since),
+    }
 }
 
 impl Texts for Plain {
@@ -306,8 +318,8 @@ impl Plain {
         Row {
             number: number(at),
             id: market.id,
-            closed: market.closed.is_some(),
-            closing: market.closed,
+            closed: over(market, &text).is_some(),
+            closing: over(market, &text),
             volume: millionths(&text) + market.trades.iter().map(|(_, volume)| volume).sum::<u64>(),
             day: day.map(|(_, volume)| volume).sum(),
             liquidity: in_millionths(market.resting),
@@ -330,18 +342,14 @@ impl Plain {
         let rows: Vec<Row> = markets.iter().map(|market| self.market(*market)).collect();
         let traded: u64 =
             markets.iter().flat_map(|market| &self.markets[*market].trades).map(|(_, volume)| volume).sum();
+        let all_closed = rows.iter().all(|row| row.closed);
         let imported: u64 = rows.iter().map(|row| millionths(&row.text)).sum();
         let resting: u128 = markets.iter().map(|market| self.markets[*market].resting).sum();
         Row {
             number: number(at),
             id: text["id"].as_str().expect("an id").parse().expect("a number"),
-            closed: text["closed"] == true || (!rows.is_empty() && rows.iter().all(|row| row.closed)),
-            closing: rows
-                .iter()
-                .map(|row| row.closing)
-                .max()
-                .filter(|_| rows.iter().all(|row| row.closed))
-                .flatten(),
+            closed: text["closed"] == true || (!rows.is_empty() && all_closed),
+            closing: rows.iter().filter(|_| all_closed).filter_map(|row| row.closing).max(),
             volume: text["volume"].as_u64().map_or(imported, |volume| volume * 1_000_000) + traded,
             day: rows.iter().map(|row| row.day).sum(),
             liquidity: in_millionths(resting),

@@ -173,10 +173,15 @@ fn texts_and_queries_go_in_their_order_and_a_text_only_once_and_newest() {
 fn what_is_ranked_by_is_told_before_the_next_query_and_only_once() {
     let mut rig = Rig::new();
     rig.event(0, r#"{"id":"a"}"#);
-    rig.market(0, Some(0), r#"{"slug":"m"}"#);
-    rig.market(1, None, r#"{"slug":"n"}"#);
+    rig.market(0, Some(0), r#"{"slug":"m","clobTokenIds":[1,2]}"#);
+    rig.market(1, None, r#"{"slug":"n","clobTokenIds":[3,4]}"#);
     assert!(rig.asks("first"));
-    let texts = ["complete", r#"{"id":"a"} []"#, r#"{"slug":"m"} false"#, r#"{"slug":"n"} false"#];
+    let texts = [
+        "complete",
+        r#"{"id":"a"} []"#,
+        r#"{"slug":"m","clobTokenIds":[1,2]} false"#,
+        r#"{"slug":"n","clobTokenIds":[3,4]} false"#,
+    ];
     assert_eq!(rig.taken(), [&texts[..], &["Event(0) false", "first?"]].concat());
     for mode in [Mode::CancelOnly, Mode::Closed] {
         rig.mode(0, mode);
