@@ -26,6 +26,8 @@ mod scopes;
 mod site;
 #[path = "catalog/source.rs"]
 mod source;
+#[path = "catalog/tags.rs"]
+mod tags;
 
 use common::shared::shared;
 use serde_json::Value;

@@ -79,8 +79,6 @@ pub struct MarketFacts {
     pub rewards: Rewards,
     /// `tags`, as written; empty if the text has none.
     pub tags_as_said: Span,
-    /// The labels of the market's own tags.
-    pub tags: Vec<String>,
     /// The market's own tags, each as written.
     pub tag_spans: Box<[Span]>,
     /// True if it stands for every outcome of its event that has no market yet.
@@ -147,8 +145,6 @@ pub struct EventFacts {
     pub volume: Option<u64>,
     /// How close to even its prices are, in millionths.
     pub competitive: Option<u64>,
-    /// The labels of its tags.
-    pub tags: Vec<String>,
     /// Its tags, each as written.
     pub tag_spans: Box<[Span]>,
     /// Its series, each as written.
@@ -236,7 +232,7 @@ impl MarketFacts {
                 "rewardsMaxSpread" => facts.rewards.max_spread = Number::of(raw),
                 "tags" => {
                     facts.tags_as_said = Span::within(text, raw);
-                    (facts.tags, facts.tag_spans) = (labels(raw), item_spans(text, raw));
+                    facts.tag_spans = item_spans(text, raw);
                 }
                 "outcomePrices" => facts.prices = prices(raw),
                 "lastTradePrice" => facts.last_price = price(&words(raw)),
@@ -300,7 +296,7 @@ impl EventFacts {
                 "cyom" => facts.cyom = *raw == "true",
                 "volume" => facts.volume = cut_millionths(&words(raw)),
                 "competitive" => facts.competitive = cut_millionths(raw),
-                "tags" => (facts.tags, facts.tag_spans) = (labels(raw), item_spans(text, raw)),
+                "tags" => facts.tag_spans = item_spans(text, raw),
                 "series" => facts.series_spans = item_spans(text, raw),
                 "eventCreators" => facts.creator_spans = item_spans(text, raw),
                 _ => {}
@@ -370,16 +366,6 @@ pub(super) fn names_tokens(raw: &str) -> bool {
     !matches!(raw, "null" | "\"\"" | "[]" | "\"[]\"")
 }
 
-/// The labels of tags, which are objects or plain texts.
-fn labels(raw: &str) -> Vec<String> {
-    let label = |tag: &str| match tag.as_bytes().first() {
-        Some(b'"') => as_text(tag),
-        Some(b'{') => Fields::parse(tag)?.words("label").filter(|label| !label.is_empty()),
-        _ => None,
-    };
-    items(raw).unwrap_or_default().into_iter().filter_map(label).collect()
-}
-
 /// `outcomePrices`: an array of strings, itself within a string.
 fn prices(raw: &str) -> Option<[u64; 2]> {
     let texts = texts(raw)?;
@@ -420,7 +406,8 @@ mod tests {
         assert_eq!(facts.rewards.rates[0].1.as_bytes(), b"30");
         assert_eq!(facts.volume, 1_250_000);
         assert_eq!(facts.description.of(text), r#""\"So\"""#);
-        assert_eq!(facts.tags, ["Politics", "World"]);
+        let tags: Vec<&str> = facts.tag_spans.iter().map(|span| span.of(text)).collect();
+        assert_eq!(tags, [r#"{"label":"Politics"}"#, r#""World""#, "7"]);
         assert_eq!(facts.event.map(|event| (event.id, event.slug)), Some(("16282".into(), "e".into())));
     }
 

@@ -446,6 +446,15 @@ impl Catalog {
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
     }
 
+    /// The tags of a market: its event's, then its own, each once.
+    pub fn tags_of_market(&self, number: u32) -> impl Iterator<Item = u32> {
+        let market = self.market(number);
+        let event = market.event.and_then(|event| self.events.get(event as usize));
+        let of_event = event.map_or(&[][..], Event::tags);
+        let own = market.tags().iter().filter(|tag| !of_event.contains(tag));
+        of_event.iter().chain(own).copied()
+    }
+
     /// What was traded in the 24 hours before `now` in all markets of an event, in millionths.
     #[must_use]
     pub fn volume_of_day(&self, event: &Event, now: TimeMs) -> u64 {

@@ -5,8 +5,8 @@
 //! instant the longer, then the one whose source comes first. So the shelf is the same in whatever
 //! order the texts came. An item that nothing mentions any more is not shown.
 //!
-//! A tag that is a plain string is an item too: its label is the string, and its id and slug are the
-//! string in the form of a slug. A creator that is a plain string has it as id, name and handle.
+//! A tag that is a plain string, or has a label and no id, is an item too: its label is the string, and its id and slug
+//! are the string in the form of a slug. A creator that is a plain string has it as id, name and handle.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -249,7 +249,10 @@ impl Read {
                 _ => {}
             }
         }
-        let key = key.filter(|key| may_be_key(key))?;
+        let Some(key) = key.filter(|key| may_be_key(key)) else {
+            let is_named = kind == ItemKind::Tag && !label.is_empty();
+            return is_named.then(|| Self::of_name(kind, &label, (source, span, added)))?;
+        };
         if kind == ItemKind::Creator {
             for name in [&mut label, &mut slug] {
                 if name.is_empty() {

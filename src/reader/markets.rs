@@ -122,11 +122,9 @@ impl Reader {
         json.key("icon").text(&facts.icon).key("image");
         write_span(json, facts.image, &row.text);
         let event = self.index.event(row);
-        json.key("tags").open_array();
-        for tag in facts.tags.iter().chain(event.into_iter().flat_map(|event| &event.tags)) {
-            json.text(tag);
-        }
-        json.close_array().key("event").open_object();
+        json.key("tags");
+        self.write_tag_labels(json, row.market);
+        json.key("event").open_object();
         let of = |field: fn(&EventFacts) -> &String| event.map_or("", |event| field(event));
         json.key("id").text(of(|event| &event.id)).key("slug").text(of(|event| &event.slug));
         json.key("title").text(of(|event| &event.title)).key("ticker").text(of(|event| &event.ticker));

@@ -191,14 +191,24 @@ impl Reader {
         json.close_object();
     }
 
-    /// The tags of a market: its event's, then its own.
+    /// The tags of a market as objects.
     pub(super) fn write_market_tags(&self, json: &mut Writer<'_>, number: u32) {
-        let catalog = self.index.catalog();
-        let market = catalog.market(number);
-        let of_event = market.event.map_or(&[][..], |event| catalog.event(event).tags());
-        let own = market.tags().iter().filter(|tag| !of_event.contains(tag));
-        let tags: Vec<u32> = of_event.iter().chain(own).copied().collect();
+        let tags: Vec<u32> = self.index.catalog().tags_of_market(number).collect();
         self.write_tags(json, &tags);
+    }
+
+    /// The tags of a market as an array of their labels, as the order book's form and the streams have them; a tag
+    /// that nobody gave a label is not among them.
+    pub(in crate::reader) fn write_tag_labels(&self, json: &mut Writer<'_>, market: MarketNo) {
+        let catalog = self.index.catalog();
+        json.open_array();
+        for tag in catalog.tags_of_market(market.0) {
+            let shown = catalog.shelf(ItemKind::Tag).item(tag).shown();
+            if let Some(shown) = shown.filter(|shown| !shown.label.is_empty()) {
+                json.text(&shown.label);
+            }
+        }
+        json.close_array();
     }
 
     pub(super) fn write_tags(&self, json: &mut Writer<'_>, tags: &[u32]) {

@@ -122,9 +122,6 @@ fn write_listing(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
     json.key("description");
     reader.write_event_description(json, row);
     json.close_object();
-    json.key("tags").open_array();
-    for tag in event.iter().flat_map(|event| &event.tags) {
-        json.text(tag);
-    }
-    json.close_array();
+    json.key("tags");
+    reader.write_tag_labels(json, row.market);
 }
