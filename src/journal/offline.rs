@@ -66,6 +66,7 @@ pub fn was_begun(data_dir: &Path) -> bool {
 
 /// Why a start on `data_dir` would be refused, as far as that shows without reading frames: whose the directory and its
 /// log are, which segments there are, and how long they are. None of a directory that is in use or has no journal.
+#[must_use]
 pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
     if !was_begun(data_dir) {
         return None;
