@@ -358,6 +358,23 @@ fn the_script_mends_what_it_can_does_nothing_twice_and_is_taken_back() {
 }
 
 #[test]
+fn what_cannot_be_taken_back_stays_kept() {
+    let folder = folder();
+    let (kept, one) = (folder.path().join("kept"), folder.path().join("one"));
+    let gone = format!("set {}/no/such/file 7\n", folder.path().display());
+    std::fs::write(&kept, format!("{gone}set {} 60 and more\n", one.display())).unwrap();
+    let undo = outcry_succeeds(&["tune", "--undo"]);
+    let undo = || Command::new("sh").args(["-c", &undo]).env("OUTCRY_TUNE_KEPT", &kept).output().unwrap();
+    let output = undo();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(said(&output).contains("/no/such/file, which was 7"), "{}", said(&output));
+    assert_eq!(std::fs::read_to_string(&one).unwrap(), "60 and more\n");
+    assert_eq!(std::fs::read_to_string(&kept).unwrap(), gone);
+    std::fs::create_dir_all(folder.path().join("no/such")).unwrap();
+    assert!(undo().status.success() && !kept.exists());
+}
+
+#[test]
 fn a_name_of_a_network_card_is_no_command() {
     let (_folder, path) = unpacked("desktop");
     let queue = Path::new(&path).join("sys/class/net/x;touch y/queues/rx-0");

@@ -47,25 +47,39 @@ stop_service() {
 "#;
 
 const UNDO: &str = r#"#!/bin/sh
-# Takes back what the script of `outcry tune` changed since the last boot; run it as root.
+# Takes back what the script of `outcry tune` changed since the last boot; run it as root. What cannot be taken
+# back stays kept for the next time.
 set -eu
 kept="${OUTCRY_TUNE_KEPT:-@KEPT@}"
 if [ ! -e "$kept" ]; then
     echo "nothing to take back: no $kept"
     exit 0
 fi
+left=""
 while read -r act name value; do
     case "$act" in
     set)
         if printf '%s\n' "$value" 2>/dev/null >"$name"; then
             echo "$name: $value"
-        else
-            echo "refused: $name" >&2
+            continue
         fi
+        echo "refused: $name, which was $value" >&2
         ;;
-    start) systemctl start "$name" ;;
+    start)
+        if systemctl start "$name"; then
+            continue
+        fi
+        echo "refused: $name does not start" >&2
+        ;;
     esac
+    left="$left$act $name $value
+"
 done <"$kept"
+if [ -n "$left" ]; then
+    printf '%s' "$left" >"$kept"
+    echo "kept in $kept: what was refused" >&2
+    exit 1
+fi
 rm "$kept"
 "#;
 
