@@ -241,7 +241,7 @@ const PLACES: &[(&str, &str, &str)] = &[
         journal=1 spin-then-park",
     ),
     ("desktop", "cpu.ingress=11", "cpu.ingress: 11 loops are above 10"),
-    ("desktop", "cpu.ingress=x", "cpu.ingress: x is no number of loops"),
+    ("desktop", "cpu.ingress=x", "cpu.ingress: x is no number of loops; allowed: up to 10"),
     (
         "desktop",
         "cpu.ingress=3,4",

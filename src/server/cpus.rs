@@ -62,7 +62,9 @@ pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, 
     let count = match (policy, options.cpu_ingress.as_slice()) {
         (_, []) => 0,
         (Policy::Explicit, named) => cpu_list("cpu.ingress", named)?.len(),
-        (_, [one]) => one.parse().map_err(|_| format!("cpu.ingress: {one} is no number of loops"))?,
+        (_, [one]) => one
+            .parse()
+            .map_err(|_| format!("cpu.ingress: {one} is no number of loops; allowed: up to {INGRESS_MAX}"))?,
         (policy, _) => {
             return Err(format!(
                 "cpu.ingress: names CPUs, but cpu.policy is {}; say how many loops, or cpu.policy=explicit",
@@ -118,11 +120,12 @@ pub(super) fn named_places(
     let mut places: Vec<Option<usize>> = if named.is_empty() {
         vec![None; usize::from(shards)]
     } else {
-        let checked = named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), order).map(Some));
+        let checked =
+            named.iter().map(|number| cpu("cpu.shard_cpus", &number.to_string(), "", order).map(Some));
         checked.collect::<Result<_, _>>()?
     };
     for number in cpu_list("cpu.ingress", &options.cpu_ingress)? {
-        places.push(Some(cpu("cpu.ingress", &number.to_string(), order)?));
+        places.push(Some(cpu("cpu.ingress", &number.to_string(), "", order)?));
     }
     if has_feed_apart(options) {
         let named = [&options.cpu_reader, &options.cpu_journal];
@@ -131,16 +134,13 @@ pub(super) fn named_places(
                 .iter()
                 .copied()
                 .find(|&cpu| !places.contains(&Some(cpu)) && !named.contains(&&cpu.to_string())),
-            text => Some(
-                cpu("cpu.feed", text, order)
-                    .map_err(|fault| fault.replace("one of the CPUs", "one of auto, own, or the CPUs"))?,
-            ),
+            text => Some(cpu("cpu.feed", text, "auto, own, or ", order)?),
         });
     }
     if !merged {
         places.push(match options.cpu_reader.as_str() {
             "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
-            text => Some(cpu("cpu.reader", text, order)?),
+            text => Some(cpu("cpu.reader", text, "auto, or ", order)?),
         });
     }
     for (index, place) in places.iter().enumerate() {
@@ -153,13 +153,14 @@ pub(super) fn named_places(
     Ok(places)
 }
 
-pub(super) fn cpu(name: &str, text: &str, cpus: &[usize]) -> Result<usize, String> {
+/// The CPU that `text` names; `words` are what else may stand there, for the refusal.
+pub(super) fn cpu(name: &str, text: &str, words: &str, cpus: &[usize]) -> Result<usize, String> {
     match text.parse::<usize>() {
         Ok(cpu) if cpus.contains(&cpu) => Ok(cpu),
         _ => {
             let mut cpus = cpus.to_vec();
             cpus.sort_unstable();
-            Err(format!("{name}: {text} is not one of the CPUs this process may use: {cpus:?}"))
+            Err(format!("{name}: {text} is not one of {words}the CPUs this process may use: {cpus:?}"))
         }
     }
 }

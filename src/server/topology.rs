@@ -226,7 +226,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     }
     let journal_cpu = match options.cpu_journal.as_str() {
         "auto" => spins::journal_place(machine, &order, &places, &waits),
-        text => Some(cpu("cpu.journal", text, allowed)?),
+        text => Some(cpu("cpu.journal", text, "auto, or ", allowed)?),
     };
     let loops = assemble(&places, &waits, shards, feed);
     let mut topology =
