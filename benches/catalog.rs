@@ -158,7 +158,7 @@ fn built(import: &Import) -> (Catalog, Rows<'_>) {
                 id,
                 event,
                 added: TimeMs(1),
-                closed: closed.then_some(Closing::Closed(TimeMs(1))),
+                closing: closed.then_some(Closing::Closed(TimeMs(1))),
             },
             &rows,
         );

@@ -66,7 +66,7 @@ const REQUESTS: &[(&str, &str, &str, u16)] = &[
 ];
 
 #[test]
-fn every_answer_names_the_page_that_may_read_it() {
+fn every_answer_to_a_whole_request_names_the_page_that_may_read_it() {
     for (setting, pages) in TABLE {
         let (_folder, exchange) = start(&[setting]);
         let mut connection = exchange.connect();
@@ -171,7 +171,8 @@ fn what_is_no_origin_keeps_the_exchange_from_starting() {
     let run = Plan::dev(folder.path()).set("allowed_origins=https://app.example/").run();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(
-        !run.status.success() && said.contains("allowed_origins: https://app.example/ is not *"),
+        !run.status.success()
+            && said.contains("allowed_origins: https://app.example/ is not * and no origin"),
         "{said}"
     );
 }

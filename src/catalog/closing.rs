@@ -1,12 +1,12 @@
 //! Whether a market is over, which is not whether it takes orders here.
 //!
 //! `closed` and `archived` are independent flags. The exchange takes no orders in a market that is archived or came
-//! without tokens, so its mode is closed as well; but such a market is over only if its text says so.
+//! without tokens, so its mode is closed as well; but such a market is not over if its text says so.
 //!
 //! | mode | text | over |
 //! |---|---|---|
 //! | resolved | any | yes |
-//! | closed | not closed, and archived or without tokens | no |
+//! | closed | `closed` is false, and archived or without tokens | no |
 //! | closed | any other | yes |
 
 use super::facts::MarketFacts;
@@ -26,7 +26,7 @@ impl Closing {
     #[must_use]
     pub const fn over_since(self, facts: &MarketFacts) -> Option<TimeMs> {
         match self {
-            Self::Closed(_) if !facts.closed && facts.is_only_listed() => None,
+            Self::Closed(_) if matches!(facts.closed, Some(false)) && facts.is_only_listed() => None,
             Self::Closed(since) | Self::Resolved(since) => Some(since),
         }
     }
@@ -45,7 +45,10 @@ mod tests {
             (r#""closed":true"#, true),
             (r#""closed":false,"clobTokenIds":null"#, false),
             (r#""closed":false,"clobTokenIds":"[]""#, false),
-            (&format!(r#"{TOKENS},"archived":true"#), false),
+            ("", true),
+            (&format!(r#"{TOKENS},"archived":true"#), true),
+            (&format!(r#"{TOKENS},"archived":true,"closed":false"#), false),
+            (&format!(r#"{TOKENS},"closed":false"#), true),
             (&format!(r#"{TOKENS},"archived":true,"acceptingOrders":true"#), true),
             (&format!(r#"{TOKENS},"archived":true,"closed":true"#), true),
         ] {

@@ -53,8 +53,8 @@ pub struct MarketFacts {
     pub accepting_since: Option<TimeMs>,
     /// True if it says that it is not active.
     pub inactive: bool,
-    /// True if it says that it is closed.
-    pub closed: bool,
+    /// Whether it says that it is closed, if it speaks of it.
+    pub closed: Option<bool>,
     /// True if it says that it is archived.
     pub archived: bool,
     /// True if it says that it takes orders.
@@ -215,7 +215,7 @@ impl MarketFacts {
                 "gameStartTime" => facts.game_start = moment(raw).map(Moment::in_ms),
                 "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(Moment::in_ms),
                 "active" => facts.inactive = *raw == "false",
-                "closed" => facts.closed = *raw == "true",
+                "closed" => facts.closed = matches!(*raw, "true" | "false").then(|| *raw == "true"),
                 "archived" => facts.archived = *raw == "true",
                 "acceptingOrders" => facts.accepting = *raw == "true",
                 "clobTokenIds" => facts.names_tokens = names_tokens(raw),

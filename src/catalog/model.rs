@@ -119,7 +119,7 @@ pub struct Market {
     /// The number of the event that holds it.
     pub event: Option<u32>,
     tags: Box<[u32]>,
-    closed: Option<Closing>,
+    closing: Option<Closing>,
     traded: u64,
     resting: u128,
     /// The time of each trade, and the volume up to and including it, in millionths.
@@ -141,7 +141,7 @@ impl Market {
 
     /// Since when it is over, if it is.
     fn over_since(&self) -> Option<TimeMs> {
-        self.closed?.over_since(&self.facts)
+        self.closing?.over_since(&self.facts)
     }
 
     /// Its volume, in millionths.
@@ -225,7 +225,7 @@ pub struct MarketEntry {
     /// When it came.
     pub added: TimeMs,
     /// Since when it takes no orders, if it does not.
-    pub closed: Option<Closing>,
+    pub closing: Option<Closing>,
 }
 
 /// Everything in the catalog.
@@ -371,7 +371,7 @@ impl Catalog {
         self.markets.push(Market {
             added: entry.added,
             id: entry.id,
-            closed: entry.closed,
+            closing: entry.closing,
             ..Market::default()
         });
         self.put_market_text(number, entry.event, texts);
@@ -408,9 +408,9 @@ impl Catalog {
     }
 
     /// Marks a market as one that takes no orders, or as open again.
-    pub fn set_closed(&mut self, number: u32, closed: Option<Closing>) {
+    pub fn set_closing(&mut self, number: u32, closing: Option<Closing>) {
         self.leave_event(number);
-        self.markets[number as usize].closed = closed;
+        self.markets[number as usize].closing = closing;
         self.enter_event(number);
     }
 

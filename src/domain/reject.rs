@@ -81,7 +81,7 @@ rejects! {
     InvalidL1 = 6, 401, "invalid_l1", "Invalid L1 Request headers";
     /// A read-only API key was shown for an act.
     ReadonlyKey = 53, 401, "readonly_key", "a read-only API key may read, and nothing else";
-    /// The body is not an order.
+    /// The body is not an order, or has one of its names in another spelling.
     InvalidPayload = 7, 400, "invalid_payload", "Invalid order payload";
     /// More orders than one request may carry.
     TooManyOrders = 8, 400, "too_many_orders", "Too many orders in payload: {got}, max allowed: {allowed}";

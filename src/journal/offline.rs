@@ -19,11 +19,14 @@ use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
 use super::logfile::{Left, LogFile};
 use super::open::{Claimed, forget_newest, visit_between};
-use super::scan::{Cut, Reach, Scan, check_first_row, scan_between};
+use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
-use super::verdict::{Heir, fit, inherit};
+use super::verdict::{Heir, fit, inherit, refuse_elsewhere};
 use crate::domain::Position;
+
+/// Where logs are that have no path of their own.
+const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What the segments of a data directory hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,8 +67,9 @@ pub fn was_begun(data_dir: &Path) -> bool {
     has_segments || Identity::path(data_dir).exists()
 }
 
-/// Why a start on `data_dir` would be refused, as far as that shows without reading frames: whose the directory and its
-/// log are, which segments there are, and how long they are. None of a directory that is in use or has no journal.
+/// Why a start on `data_dir` would be refused, as far as that shows without reading frames: whose the directory and the
+/// log at `log_path` are, and whether the segments that it reads are as long as they were made. None of a directory that
+/// is in use or has no journal.
 #[must_use]
 pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
     if !was_begun(data_dir) {
@@ -77,8 +81,9 @@ pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
             return Ok(());
         }
         let directory = segment::directory(data_dir);
-        for number in segment::numbers(&directory)? {
-            check_first_row(&directory, &identity.journal(), number)?;
+        let needed = snapshots(data_dir)?.first_needed()?;
+        for number in segment::numbers(&directory)?.into_iter().filter(|number| needed <= *number) {
+            segment::check_length(&directory, &identity.journal(), number)?;
         }
         let log_path = log_path_of(log_path, identity);
         let log = LogFile::read_only(&log_path)?;
@@ -222,7 +227,7 @@ fn visit_first<E: From<Fault>>(
 
 /// Where the log is that a start looks for.
 fn log_path_of(log_path: Option<&Path>, identity: Identity) -> PathBuf {
-    let usual = || Path::new("/dev/shm").join(log_name(identity.exchange));
+    let usual = || Path::new(SHARED_MEMORY).join(log_name(identity.exchange));
     log_path.map_or_else(usual, Path::to_path_buf)
 }
 
@@ -257,12 +262,18 @@ fn in_log(
 ) -> Result<(bool, u64), Fault> {
     let left = LogFile::read_only(path)?;
     let is_there = left.is_some();
-    let left = judged(left, path, &heir(data_dir, identity)?, notes).unwrap_or_else(|fault| {
-        notes.push(format!("the next start is refused: {fault}"));
+    let heir = heir(data_dir, identity)?;
+    let refused = |fault: Fault| format!("the next start is refused: {fault}");
+    let left = judged(left, path, &heir, notes).unwrap_or_else(|fault| {
+        notes.push(refused(fault));
         None
     });
     let entries = std::mem::take(&mut found.entries);
     let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
-    let fit = fit(left, found, &segments, data_dir, notes)?;
-    Ok((is_there, fit.map_or(0, |fit| fit.more_bytes)))
+    let Some(fit) = fit(left, found, &segments, data_dir, notes)? else {
+        let elsewhere = refuse_elsewhere(Path::new(SHARED_MEMORY), path, &heir, found, &segments);
+        notes.extend(elsewhere.err().map(refused));
+        return Ok((is_there, 0));
+    };
+    Ok((is_there, fit.more_bytes))
 }

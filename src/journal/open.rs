@@ -27,15 +27,15 @@ use super::disk::{Disk, in_memory};
 use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
-use super::layout::{Close, Start};
+use super::layout::Start;
 use super::log::Log;
-use super::logfile::{LogFile, Owner, left_elsewhere, strangers};
+use super::logfile::{LogFile, Owner, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, ROW_BYTES, SEGMENT_BYTES_MIN};
 use super::snapshot::{Base, SnapshotReader, Snapshots};
-use super::verdict::{Fit, Heir, fit, inherit};
+use super::verdict::{Fit, Heir, fit, inherit, refuse_elsewhere};
 use super::writer::{Listener, WriterHandle};
 use crate::domain::{Position, TimeMs};
 
@@ -286,9 +286,9 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     };
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
-    let is_closed = found.last_kind == Close::KIND || (found.frames == 0 && found.epoch == 0);
-    if fit.is_none() && !is_closed && options.claimed != Claimed::NewIdentity {
-        refuse_elsewhere(&options.shared_memory, &log_file, &heir, found.epoch)?;
+    if fit.is_none() {
+        refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)
+            .inspect_err(|_| log_file.leave_nothing())?;
     }
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
@@ -311,7 +311,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         None => Adopted::default(),
     };
     // Frames that only the log has come after any mark in the segments.
-    let closed = adopted.frames == 0 && is_closed;
+    let closed = adopted.frames == 0 && found.is_closed();
     if !closed && fit.is_none() {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
@@ -345,22 +345,6 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         base,
         disk,
     })
-}
-
-/// Refuses to go on without the log that the heir's last process left, if it is another file than the one given.
-fn refuse_elsewhere(
-    shared_memory: &Path,
-    log_file: &LogFile,
-    heir: &Heir<'_>,
-    epoch: u32,
-) -> Result<(), Fault> {
-    let elsewhere = left_elsewhere(shared_memory, &log_file.path, heir.place, heir.boot, epoch);
-    let Some((log, owner)) = elsewhere else {
-        return Ok(());
-    };
-    log_file.leave_nothing();
-    let (owner, data_dir) = (Uuid::from_bytes(owner.exchange), heir.data_dir.to_path_buf());
-    Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
 }
 
 impl Opened {

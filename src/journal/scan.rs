@@ -19,6 +19,7 @@ use super::Fault;
 use super::fault::Place;
 use super::frame::{FIRST_POSITION, Flaw, Frame, PADDING, read};
 use super::history::Entry;
+use super::layout::Close;
 use super::segment::{
     self, BATCH_HEADER_BYTES, BatchHeader, FirstRow, Form, JournalId, ROW, chain_before, chain_next,
     chain_start, u64_at, zeros,
@@ -70,6 +71,11 @@ pub(crate) struct Reach<'a> {
 }
 
 impl Scan {
+    /// Whether the last process stopped in good order, or there was none.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.last_kind == Close::KIND || (self.frames == 0 && self.epoch == 0)
+    }
+
     /// A fault, which names the flaw if there was one, unless the walk came as far as `end`.
     pub(crate) fn reaches(&self, end: Position, directory: &Path) -> Result<(), Fault> {
         if end <= self.end {
@@ -300,25 +306,9 @@ fn load(
     bytes.clear();
     std::io::Read::read_to_end(&mut file, bytes).map_err(Fault::io("read", &path))?;
     let row = &bytes[..bytes.len().min(ROW)];
-    form_of(row, journal, number, bytes.len() as u64)
+    FirstRow::decode(row, journal, number)
+        .and_then(|first| first.fits(bytes.len() as u64))
         .map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, position)))
-}
-
-fn form_of(first_row: &[u8], journal: &JournalId, number: u64, bytes: u64) -> Result<Form, Flaw> {
-    FirstRow::decode(first_row, journal, number).and_then(|first| first.fits(bytes))
-}
-
-/// Checks the first row of segment `number`, and its length, and reads nothing else of it.
-pub(crate) fn check_first_row(directory: &Path, journal: &JournalId, number: u64) -> Result<(), Fault> {
-    let path = segment::path(directory, number);
-    let file = std::fs::File::open(&path).map_err(Fault::io("open", &path))?;
-    let bytes = file.metadata().map_err(Fault::io("look at", &path))?.len();
-    let mut row = Vec::with_capacity(ROW);
-    std::io::Read::read_to_end(&mut std::io::Read::take(file, ROW as u64), &mut row)
-        .map_err(Fault::io("read", &path))?;
-    form_of(&row, journal, number, bytes)
-        .map(drop)
-        .map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, Position(0))))
 }
 
 /// Where a walk begins within a segment.

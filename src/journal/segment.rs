@@ -122,6 +122,14 @@ pub(crate) fn first_row(directory: &Path, journal: &JournalId, number: u64) -> R
     row.map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, Position(0))))
 }
 
+/// Checks the first row of segment `number` and the length that it gives, and reads nothing else.
+pub(crate) fn check_length(directory: &Path, journal: &JournalId, number: u64) -> Result<(), Fault> {
+    let first = first_row(directory, journal, number)?;
+    let path = path(directory, number);
+    let bytes = std::fs::metadata(&path).map_err(Fault::io("look at", &path))?.len();
+    first.fits(bytes).map(drop).map_err(|flaw| Fault::Damaged(Place::of(flaw, &path, 0, Position(0))))
+}
+
 /// The chain's value before the first frame.
 pub(crate) fn chain_start(journal: &JournalId) -> u64 {
     u64_at(journal, 0) ^ u64_at(journal, 8)

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Fault;
 use super::history::{History, Segments};
-use super::logfile::Left;
+use super::logfile::{Left, LogFile, left_elsewhere};
 use super::open::Claimed;
 use super::scan::Scan;
 use crate::domain::Position;
@@ -80,6 +80,31 @@ pub(crate) fn fit(
         at.0 += frame.len() as u64;
     }
     Ok(Some(Fit { left, more_bytes: at.0 - found.end.0 }))
+}
+
+/// Refuses to go on without a log in `shared_memory`, other than the one at `log_path`, that the heir's last process left
+/// and that alone has some frames. One that contradicts the segments is of a directory that was in this one's place.
+pub(crate) fn refuse_elsewhere(
+    shared_memory: &Path,
+    log_path: &Path,
+    heir: &Heir<'_>,
+    found: &Scan,
+    segments: &Arc<Segments>,
+) -> Result<(), Fault> {
+    if found.is_closed() || heir.claimed == Claimed::NewIdentity {
+        return Ok(());
+    }
+    let elsewhere = left_elsewhere(shared_memory, log_path, heir.place, heir.boot, found.epoch);
+    let Some((log, owner)) = elsewhere else {
+        return Ok(());
+    };
+    let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
+    let fit = fit(left, found, segments, heir.data_dir, &mut Vec::new()).ok().flatten();
+    if fit.is_none_or(|fit| fit.more_bytes == 0) {
+        return Ok(());
+    }
+    let (owner, data_dir) = (Uuid::from_bytes(owner.exchange), heir.data_dir.to_path_buf());
+    Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
 }
 
 /// Leaves a log file of an earlier epoch aside: segments have gone on without it.

@@ -248,7 +248,7 @@ impl Index {
 
     fn note_mode(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
-        self.catalog.set_closed(market.0, closing(row));
+        self.catalog.set_closing(market.0, closing(row));
         self.note_restriction(market, row.mode);
     }
 
@@ -440,7 +440,7 @@ impl Texts for Ledger {
 
 /// What the catalog needs of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
-    MarketEntry { id: row.market_id, event: row.event, added: row.added, closed: closing(row) }
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, closing: closing(row) }
 }
 
 fn closing(row: &MarketRow) -> Option<Closing> {

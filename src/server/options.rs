@@ -221,7 +221,8 @@ keys! {
     "limits.stream_messages" Text limits_scopes[StreamMessages] "Messages on streams, each with its answer.";
 }
 
-/// A name this close to a key's is taken for a typing error; other variables are somebody else's.
+/// A name that differs so little from a key's, and in less than half of its letters, is taken for a typing error; other
+/// variables are somebody else's.
 const TYPING_ERRORS_MAX: usize = 3;
 
 /// Environment names that are not configuration keys.

@@ -218,7 +218,7 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
                 let text = words.market(plain.markets.len());
                 let (trades, resting) = (Vec::new(), 0);
                 plain.markets.push(PlainMarket { text, id, event, closed: *closed, trades, resting });
-                let entry = MarketEntry { id, event, added: TimeMs(1), closed: *closed };
+                let entry = MarketEntry { id, event, added: TimeMs(1), closing: *closed };
                 catalog.add_market(&entry, &plain);
             }
             Act::PutTag(at, tag) => {
@@ -242,7 +242,7 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
             Act::Close(at, closed) => {
                 let at = at % plain.markets.len();
                 plain.markets[at].closed = *closed;
-                catalog.set_closed(number(at), *closed);
+                catalog.set_closing(number(at), *closed);
             }
             Act::Trade(at, later, volume) => {
                 let at = at % plain.markets.len();
@@ -571,7 +571,7 @@ proptest! {
         }
         for (at, market) in plain.markets.iter().enumerate() {
             let (id, event, closed) = (market.id, market.event, market.closed);
-            built.add_market(&MarketEntry { id, event, added: TimeMs(1), closed }, &plain);
+            built.add_market(&MarketEntry { id, event, added: TimeMs(1), closing: closed }, &plain);
             built.set_resting(number(at), market.resting);
             market.trades.iter().for_each(|(time, volume)| built.trade(number(at), *time, *volume));
         }

@@ -103,12 +103,12 @@ impl World {
                 id: market_id,
                 event,
                 added: TimeMs(1),
-                closed: closed.then_some(Closing::Resolved(NOW)),
+                closing: closed.then_some(Closing::Resolved(NOW)),
             };
             self.catalog.add_market(&entry, &self.kept);
         } else {
             self.catalog.put_market_text(market, event, &self.kept);
-            self.catalog.set_closed(market, closed.then_some(Closing::Resolved(NOW)));
+            self.catalog.set_closing(market, closed.then_some(Closing::Resolved(NOW)));
         }
         put(&mut self.texts.markets, market, (event, closed, text));
         let tags = self.catalog.market(market).tags();
@@ -131,7 +131,7 @@ impl World {
 
     fn close(&mut self, market: u32, closed: bool) {
         self.texts.markets[market as usize].1 = closed;
-        self.catalog.set_closed(market, closed.then_some(Closing::Resolved(NOW)));
+        self.catalog.set_closing(market, closed.then_some(Closing::Resolved(NOW)));
         self.tell();
     }
 

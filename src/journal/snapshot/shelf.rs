@@ -150,6 +150,12 @@ impl Snapshots {
         Ok(found)
     }
 
+    /// The segment from which on a start reads: that of the newest snapshot whose header can be read, or the first.
+    pub(crate) fn first_needed(&self) -> Result<u64, Fault> {
+        let header = |path: &PathBuf| SnapshotReader::open(path, &self.journal).ok();
+        Ok(self.paths()?.iter().find_map(header).map_or(1, |reader| reader.base().segment))
+    }
+
     /// The segment before the oldest one that is there, unless that is the first of all. If none is there,
     /// nothing was begun yet, unless a snapshot, whole or not, says otherwise, or an identity without a
     /// directory of segments, which is made first.

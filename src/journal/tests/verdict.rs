@@ -11,7 +11,7 @@ use crate::journal::identity::boot_id;
 use crate::journal::logfile::LogFile;
 use crate::journal::segment::{BATCH_HEADER_BYTES, ROW_BYTES};
 use crate::journal::snapshot::Base;
-use crate::journal::{Survey, survey};
+use crate::journal::{Survey, refusal, survey};
 
 /// A home that died with sealed segments, a snapshot after most of them, and a log that still has
 /// every frame. Only the snapshot's end and what follows it are scanned at a start.
@@ -101,6 +101,22 @@ fn a_damaged_header_on_the_way_to_a_snapshot_is_named_and_an_older_segment_leads
     assert!(matches!(started(&home), Err(Fault::SnapshotMisfit { .. })), "it ends before the snapshot");
     std::fs::write(&path, good).unwrap();
     assert!(started(&home).is_ok());
+}
+
+#[test]
+fn a_refusal_is_foretold_of_what_a_start_reads_and_of_nothing_else() {
+    for is_packed in [false, true] {
+        let (home, base) = died_behind_a_snapshot(is_packed);
+        let foretold = || refusal(home.data.path(), Some(&home.log_path())).map(|fault| fault.to_string());
+        assert_eq!(foretold(), None);
+        for number in 1..=base.segment() {
+            let (path, good, _) = used(&home, number);
+            std::fs::write(&path, &good[..4_096]).unwrap();
+            let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
+            assert_eq!(foretold(), came.clone().filter(|_| number == base.segment()), "{number}: {came:?}");
+            std::fs::write(&path, good).unwrap();
+        }
+    }
 }
 
 /// What is done to a whole log file, and which field the next start names; none for an empty log.

@@ -73,13 +73,19 @@ pub(super) fn put_once<'t, 'b>(
     Ok(())
 }
 
+/// So many names that nobody reads are judged by [`refuse_misspelt`]; no client sends as many.
+pub(super) const OTHERS_JUDGED_MAX: u32 = 32;
+/// Longer than any name that somebody reads, in whatever spelling.
+const MISSPELT_BYTES_MAX: usize = 32;
+
 /// Refuses a name that one of `known` has but for case, `_` and `-`.
 #[cold]
 pub(super) fn refuse_misspelt(name: &str, known: &[&'static str]) -> Result<(), ReadError> {
     fn letters(name: &str) -> impl Iterator<Item = u8> {
         name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase())
     }
-    match known.iter().find(|known| letters(known).eq(letters(name))) {
+    let is_long = MISSPELT_BYTES_MAX < name.len();
+    match known.iter().find(|known| !is_long && letters(known).eq(letters(name))) {
         None => Ok(()),
         Some(meant) => Err(ReadError::of(Reject::InvalidPayload, meant, ShortText::new(name), meant)),
     }

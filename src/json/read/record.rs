@@ -14,10 +14,15 @@ macro_rules! record {
                 field: &'static str,
             ) -> Result<Self, $crate::json::read::ReadError> {
                 let mut record = Self::default();
+                let mut others = 0;
                 for (name, value) in $crate::json::read::field::entries(value, field)? {
                     match name {
                         $( $text => $crate::json::read::field::put_once(&mut record.$field, value, $text)?, )*
-                        _ => $crate::json::read::field::refuse_misspelt(name, &[$( $text, )*])?,
+                        _ if others < $crate::json::read::field::OTHERS_JUDGED_MAX => {
+                            others += 1;
+                            $crate::json::read::field::refuse_misspelt(name, &[$( $text, )*])?;
+                        }
+                        _ => {}
                     }
                 }
                 Ok(record)

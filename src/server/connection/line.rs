@@ -299,8 +299,8 @@ impl Line {
             highest = highest.max(Some(at));
             self.held_bytes -= self.open[index].held_bytes;
             self.ready_bytes -= self.open[index].held_bytes;
-            let answer = &mut self.open[index].answer;
-            match &mut self.open[index].timed {
+            let Open { answer, timed, page, .. } = &mut self.open[index];
+            match timed {
                 Timed::No => {}
                 Timed::Read { came_ns } => tally.reads.record(now_ns.saturating_sub(*came_ns)),
                 Timed::Trade { laps, timing_end } => {
@@ -311,13 +311,17 @@ impl Line {
                     }
                 }
             }
-            if let Some(page) = self.open[index].page {
-                insert_lines(answer, pages.lines(page));
-            }
+            // More lines for a page go behind the first one.
+            let lines = page.map_or("", |page| pages.lines(page));
+            let at = if lines.is_empty() { 0 } else { first_line_bytes(answer) };
             if self.output.is_empty() && SWAPPED_BYTES_MIN <= answer.len() {
+                answer.reserve_exact(lines.len());
+                answer.splice(at..at, lines.bytes());
                 std::mem::swap(&mut self.output, answer);
             } else {
-                self.output.extend_from_slice(answer);
+                for piece in [&answer[..at], lines.as_bytes(), &answer[at..]] {
+                    self.output.extend_from_slice(piece);
+                }
             }
             give_back(answer, &mut self.spare);
             self.first = self.first.wrapping_add(1);
@@ -387,10 +391,9 @@ impl Line {
     }
 }
 
-/// Inserts header lines behind an answer's first line.
-fn insert_lines(answer: &mut Vec<u8>, lines: &str) {
-    let status_end = answer.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1);
-    answer.splice(status_end..status_end, lines.bytes());
+/// The length of an answer's first line with its end.
+fn first_line_bytes(answer: &[u8]) -> usize {
+    answer.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1)
 }
 
 /// Lets go of a buffer that is too large for a place; the next request in it gets another. The largest that may be kept

@@ -80,7 +80,9 @@ fn refuse_early(plan: &Plan, ports_file: Option<&Path>) -> Result<(), String> {
     if let Some(fault) = probes::ports(plan).into_iter().next() {
         return Err(fault);
     }
-    let Some(path) = ports_file else { return Ok(()) };
+    // A folder that is in the data directory may come with it.
+    let comes = |path: &&Path| !plan.data_dir.exists() && path.starts_with(&plan.data_dir);
+    let Some(path) = ports_file.filter(|path| !comes(path)) else { return Ok(()) };
     // Tried as it will be written: under another name, in the same folder.
     let beside = path.with_extension("new");
     let tried = if path.is_dir() {
