@@ -1,12 +1,12 @@
 //! Whether a market is over, which is not whether it takes orders here.
 //!
 //! `closed` and `archived` are independent flags. The exchange takes no orders in a market that is archived or came
-//! without tokens, so its mode is closed as well; but such a market is not over if its text says so.
+//! without tokens, so its mode is closed as well; but neither of them is an end.
 //!
 //! | mode | text | over |
 //! |---|---|---|
 //! | resolved | any | yes |
-//! | closed | `closed` is false, and archived or without tokens | no |
+//! | closed | archived and not closed; without tokens and `closed` is false | no |
 //! | closed | any other | yes |
 
 use super::facts::MarketFacts;
@@ -26,7 +26,7 @@ impl Closing {
     #[must_use]
     pub const fn over_since(self, facts: &MarketFacts) -> Option<TimeMs> {
         match self {
-            Self::Closed(_) if matches!(facts.closed, Some(false)) && facts.is_only_listed() => None,
+            Self::Closed(_) if facts.is_only_listed() => None,
             Self::Closed(since) | Self::Resolved(since) => Some(since),
         }
     }
@@ -46,7 +46,7 @@ mod tests {
             (r#""closed":false,"clobTokenIds":null"#, false),
             (r#""closed":false,"clobTokenIds":"[]""#, false),
             ("", true),
-            (&format!(r#"{TOKENS},"archived":true"#), true),
+            (&format!(r#"{TOKENS},"archived":true"#), false),
             (&format!(r#"{TOKENS},"archived":true,"closed":false"#), false),
             (&format!(r#"{TOKENS},"closed":false"#), true),
             (&format!(r#"{TOKENS},"archived":true,"acceptingOrders":true"#), true),

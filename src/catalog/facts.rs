@@ -253,10 +253,16 @@ impl MarketFacts {
         self.end.map(Moment::in_ms)
     }
 
-    /// True if it gives a reason not to trade other than being closed.
+    /// True if it gives a reason not to trade other than an end. One without tokens does if it says that it is not
+    /// closed: a shortened row says nothing about an end.
     #[must_use]
     pub const fn is_only_listed(&self) -> bool {
-        !self.names_tokens || (self.archived && !self.accepting)
+        let is_put_away = self.archived && !self.accepting;
+        match self.closed {
+            Some(true) => false,
+            Some(false) => is_put_away || !self.names_tokens,
+            None => is_put_away,
+        }
     }
 }
 
