@@ -18,15 +18,12 @@ use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
 use super::logfile::{Left, LogFile};
-use super::open::{Claimed, forget_newest, visit_between};
+use super::open::{Claimed, SHARED_MEMORY, forget_newest, visit_between};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
 use super::verdict::{Heir, fit, inherit, refuse_elsewhere};
 use crate::domain::Position;
-
-/// Where logs are that have no path of their own.
-const SHARED_MEMORY: &str = "/dev/shm";
 
 /// What the segments of a data directory hold.
 #[derive(Clone, Debug, PartialEq, Eq)]

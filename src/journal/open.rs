@@ -62,6 +62,9 @@ pub enum Claimed {
     NewIdentity,
 }
 
+/// Where logs are that have no path of their own.
+pub(crate) const SHARED_MEMORY: &str = "/dev/shm";
+
 /// The settings with which a journal is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -91,7 +94,7 @@ impl Options {
         Self {
             data_dir: data_dir.to_path_buf(),
             log_path: None,
-            shared_memory: PathBuf::from("/dev/shm"),
+            shared_memory: PathBuf::from(SHARED_MEMORY),
             log_bytes: 32 * 1024 * 1024,
             segment_bytes: 64 * 1024 * 1024,
             durability: Durability::default(),

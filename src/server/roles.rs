@@ -3,7 +3,6 @@
 //! Recovery loads a snapshot and applies the frames after it to the reader's ledger; registry, cells, registrar and
 //! shards are restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -360,7 +359,6 @@ const JOURNAL_LOOKS: u32 = 40_000;
 fn journal_options(plan: &Plan) -> journal::Options {
     let mut options = journal::Options::new(&plan.data_dir);
     options.log_path.clone_from(&plan.log_path);
-    options.shared_memory = PathBuf::from("/dev/shm");
     options.log_bytes = plan.log_bytes;
     options.segment_bytes = plan.segment_bytes;
     options.durability = match plan.durability {

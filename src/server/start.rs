@@ -8,7 +8,10 @@
 //! 5. At the end: no new clients, open requests are answered, loops end, the log is synced and
 //!    closed.
 
+use std::fs::File;
+use std::io::ErrorKind;
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -228,13 +231,32 @@ impl Running {
     }
 
     /// Says at `path` which ports were bound.
-    pub(crate) fn write_ports(&self, path: &std::path::Path) -> Result<(), String> {
+    pub(crate) fn write_ports(&self, path: &Path) -> Result<(), String> {
         let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
-        // Written under another name and renamed, so that nobody reads half of it.
-        let beside = path.with_extension("new");
+        let beside = beside(path);
         let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
-        written.map_err(|fault| format!("--ports-file: {}: {fault}", path.display()))
+        written.map_err(|fault| no_ports_file(path, &fault))
     }
+}
+
+/// Refuses a path at which [`Running::write_ports`] would fail.
+pub(crate) fn try_ports_file(path: &Path) -> Result<(), String> {
+    let beside = beside(path);
+    let tried = if path.is_dir() {
+        Err(ErrorKind::IsADirectory.into())
+    } else {
+        File::create(&beside).and_then(|_| std::fs::remove_file(&beside))
+    };
+    tried.map_err(|fault| no_ports_file(path, &fault))
+}
+
+/// Where a ports file is written before it is renamed, so that nobody reads half of it.
+fn beside(path: &Path) -> PathBuf {
+    path.with_extension("new")
+}
+
+fn no_ports_file(path: &Path, fault: &std::io::Error) -> String {
+    format!("--ports-file: {}: {fault}", path.display())
 }
 
 impl Drop for Running {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use super::{Base, SnapshotReader, SnapshotWriter};
 use crate::domain::Position;
@@ -23,14 +23,14 @@ use crate::memory::wire::Damage;
 const KEPT: usize = 2;
 
 /// The snapshots of one data directory, and the segments that they are made from.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Snapshots {
     data_dir: PathBuf,
     journal: JournalId,
     disk: Disk,
     free_bytes_min: u64,
     /// Runs that were read from end to end; each is read once, as it never changes.
-    read_runs: Arc<Mutex<BTreeSet<String>>>,
+    read_runs: Mutex<BTreeSet<String>>,
 }
 
 /// A snapshot that was written and got its name.
@@ -47,7 +47,7 @@ pub struct Written {
 impl Snapshots {
     pub(crate) fn new(data_dir: &Path, journal: JournalId, disk: Disk) -> Self {
         let data_dir = data_dir.to_path_buf();
-        Self { data_dir, journal, disk, free_bytes_min: 0, read_runs: Arc::default() }
+        Self { data_dir, journal, disk, free_bytes_min: 0, read_runs: Mutex::default() }
     }
 
     /// Snapshots without segments, for tests of what is in them.

@@ -73,7 +73,7 @@ pub(super) fn put_once<'t, 'b>(
     Ok(())
 }
 
-/// So many names that nobody reads are judged by [`refuse_misspelt`]; no client sends as many.
+/// So many names that nobody reads are judged by [`refuse_misspelt`], so that a body of nothing else costs little more.
 pub(super) const OTHERS_JUDGED_MAX: u32 = 32;
 /// Longer than any name that somebody reads, in whatever spelling.
 const MISSPELT_BYTES_MAX: usize = 32;

@@ -83,14 +83,7 @@ fn refuse_early(plan: &Plan, ports_file: Option<&Path>) -> Result<(), String> {
     // A folder that is in the data directory may come with it.
     let comes = |path: &&Path| !plan.data_dir.exists() && path.starts_with(&plan.data_dir);
     let Some(path) = ports_file.filter(|path| !comes(path)) else { return Ok(()) };
-    // Tried as it will be written: under another name, in the same folder.
-    let beside = path.with_extension("new");
-    let tried = if path.is_dir() {
-        Err(ErrorKind::IsADirectory.into())
-    } else {
-        File::create(&beside).and_then(|_| std::fs::remove_file(&beside))
-    };
-    tried.map_err(|fault| format!("--ports-file: {}: {fault}", path.display()))
+    start::try_ports_file(path)
 }
 
 fn seed_and_trade(
