@@ -56,6 +56,11 @@ fn nothing_runs_twice_and_a_cancel_may_come_first() {
 }
 
 #[test]
+fn a_breaker_stops_its_key_and_nobody_else() {
+    check_all(include_str!("scripts/breakers.txt"));
+}
+
+#[test]
 fn shards_that_interleave_lose_and_lend_nothing() {
     check_all(include_str!("scripts/shards.txt"));
 }
@@ -87,12 +92,14 @@ fn random_scripts_agree_with_the_naive_twin() {
         "nothing_to_move",
         "replace_crosses",
         "replace_gone",
+        "fill_rate",
+        "fill_rate_tripped",
     ];
     check_random(150, |draw| random::script(draw, 120), &met);
 }
 
 #[test]
 fn random_scripts_of_two_interleaved_shards_agree_with_the_naive_twin() {
-    let met = ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance"];
+    let met = ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance", "fill_rate"];
     check_random(300, |draw| random::interleaved(draw, 120), &met);
 }

@@ -27,7 +27,7 @@ use language::{Command, Line, Setup, parse, scripts};
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-const FILES: [&str; 8] = [
+const FILES: [&str; 9] = [
     include_str!("scripts/wrongs.txt"),
     include_str!("scripts/orders.txt"),
     include_str!("scripts/replace.txt"),
@@ -36,6 +36,7 @@ const FILES: [&str; 8] = [
     include_str!("scripts/life.txt"),
     include_str!("scripts/again.txt"),
     include_str!("scripts/shards.txt"),
+    include_str!("scripts/breakers.txt"),
 ];
 
 /// Why a script is not run over HTTP as it stands.
@@ -63,6 +64,7 @@ const NOT_OVER_HTTP: &[(&str, Why)] = &[
         "a fok that is killed because a maker fell short twice leaves the makers that its own debits made short",
         Why::Stages,
     ),
+    ("a breaker that another shard trips between look and take counts", Why::Stages),
     ("a maker that can pay this fill trades, though not all it offers is covered", Why::SweepsFirst),
 ];
 

@@ -6,6 +6,7 @@
 //! the same four stages, so that tests can interleave several of its shards; all are in one [`Naive`].
 
 mod acts;
+mod breakers;
 mod judge;
 mod replace;
 
@@ -13,11 +14,12 @@ pub use replace::NaiveReplaced;
 
 use super::{Funding, PlaceOrder, Placed, Refusal, Stage, Status};
 use crate::domain::{
-    FeeSchedule, MarketNo, Mode, OrderId, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side, Tick,
-    TimeMs, WalletNo,
+    ApiKey, FeeSchedule, MarketNo, Mode, OrderId, Outcome, Payout, Price, Reject, SelfTrade, Shares, Side,
+    Tick, TimeMs, WalletNo,
 };
 use crate::journal::layout::RemovalReason;
 use crate::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
+use breakers::NaiveBreaker;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A wallet as the twin keeps it.
@@ -45,6 +47,8 @@ pub struct NaiveMarket {
 #[allow(missing_docs, reason = "the names say it")]
 pub struct NaiveOrder {
     pub id: OrderId,
+    /// The API key that it came with.
+    pub key: ApiKey,
     pub principal: WalletNo,
     pub wallet: WalletNo,
     pub market: MarketNo,
@@ -137,6 +141,7 @@ pub struct Naive {
     seen: Vec<BTreeMap<OrderId, (u64, WalletNo, First)>>,
     horizons: Vec<u64>,
     tombstones: BTreeMap<(OrderId, WalletNo), u64>,
+    breakers: BTreeMap<ApiKey, NaiveBreaker>,
     works: BTreeMap<u16, Work>,
     taking: BTreeSet<u16>,
 }
@@ -172,6 +177,7 @@ impl Naive {
             seen: vec![BTreeMap::new(); usize::from(shards)],
             horizons: vec![0; usize::from(shards)],
             tombstones: BTreeMap::new(),
+            breakers: BTreeMap::new(),
             works: BTreeMap::new(),
             taking: BTreeSet::new(),
         }
@@ -345,6 +351,10 @@ impl Naive {
                 break;
             }
             let mut leave = |reason| plan.leaves.push((maker.id, reason, true));
+            if self.has_tripped(maker.key) {
+                leave(RemovalReason::FillRate);
+                continue;
+            }
             if maker.principal == place.principal {
                 if order.self_trade != SelfTrade::ExpireTaker {
                     leave(RemovalReason::SelfTrade);
@@ -431,6 +441,9 @@ impl Naive {
                 proceeds += fill.taker_leg - fill.taker_fee;
             }
         }
+        if shares > 0 {
+            self.count_fill(place.order.owner, shares);
+        }
         self.move_shares(place.wallet, place.market, place.outcome, fields.side, shares);
         self.wallets[place.wallet.index()].cell += proceeds;
         let status = match verdict {
@@ -457,6 +470,7 @@ impl Naive {
         self.queues += 1;
         self.orders.push(NaiveOrder {
             id: place.id,
+            key: place.order.owner,
             principal: place.principal,
             wallet: place.wallet,
             market: place.market,
@@ -472,6 +486,7 @@ impl Naive {
 
     fn settle_maker(&mut self, fill: &Fill) -> Price {
         let maker = self.resting(&fill.maker).expect("a planned maker rests").clone();
+        self.count_fill(maker.key, fill.shares);
         self.move_shares(maker.wallet, maker.market, maker.outcome, maker.side, fill.shares);
         if maker.side == Side::Sell {
             self.wallets[maker.wallet.index()].cell += fill.maker_leg - fill.maker_fee;

@@ -224,13 +224,15 @@ impl Shard {
         Ok(Stage::Claim)
     }
 
-    /// Debits what *look* found, without another walk. False, with nothing debited, if a cell has fallen since, or
-    /// if *look* found a maker short: only when every maker could pay is a second walk sure to find the same.
+    /// Debits what *look* found, without another walk. False, with nothing debited, if a cell has fallen or a breaker
+    /// tripped since, or if *look* found a maker short: only when every maker could pay is a second walk sure to find
+    /// the same.
     fn pay_as_looked(&self, taker: &Taker, verdict: &Verdict) -> bool {
-        if self.plan.leaves.iter().any(|leaves| leaves.reason == RemovalReason::Unfunded) {
+        let fills = &self.plan.fills;
+        let has_tripped = !fills.is_empty() && self.plan.trips != self.registry.trips();
+        if has_tripped || self.plan.leaves.iter().any(|leaves| leaves.reason == RemovalReason::Unfunded) {
             return false;
         }
-        let fills = &self.plan.fills;
         let short =
             fills.iter().position(|met| !met.due.is_zero() && !self.cells.debit(self.payer(met), met.due));
         let paid = short.unwrap_or(fills.len());

@@ -136,6 +136,8 @@ pub(super) struct Plan {
     pub(super) stopped: Option<Reject>,
     /// True if what is left of the taker is worth less than a millionth at the next maker it reaches.
     pub(super) spent: bool,
+    /// How often breakers had tripped when makers were walked.
+    pub(super) trips: u32,
     /// Sums over the fills.
     pub(super) shares: Shares,
     pub(super) collateral: Collateral,
@@ -151,6 +153,7 @@ impl Plan {
             left: Left::Shares(Shares::ZERO),
             stopped: None,
             spent: false,
+            trips: 0,
             shares: Shares::ZERO,
             collateral: Collateral::ZERO,
             taker_fees: Collateral::ZERO,
@@ -233,6 +236,7 @@ impl Shard {
     #[inline(never)]
     fn walk_makers(&mut self, walk: Walk, taker: &Taker) -> Result<(), Unsettled> {
         let breakers = self.registry.any_breaker();
+        self.plan.trips = self.registry.trips();
         let opposite = taker.face.side.opposite();
         let mut next = self.books.first(taker.market, opposite);
         self.prefetch_second(next);

@@ -2,8 +2,10 @@
 //! every line: answers, fills, books in order, cells, shares, fees; and the shards with their log.
 
 use super::fast::Fast;
-use super::language::{Command, Line, MarketLine, START_MS, Setup, TOMBSTONE_MS, parse, scripts, text};
-use super::names::{BookRow, Names};
+use super::language::{
+    BreakerAct, Command, Line, MarketLine, START_MS, Setup, TOMBSTONE_MS, parse, scripts, text,
+};
+use super::names::{BookRow, Names, breaker_text};
 use super::random::Draw;
 use outcry::domain::amount::ONE;
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
@@ -110,6 +112,7 @@ impl Run {
     fn line(&mut self, line: &Line) {
         self.at = format!("{} shards, line {}: {}", self.fast.shards.len(), line.number, line.text);
         let (fast, twin) = self.command(&line.command);
+        self.fast.write_trips(self.now);
         assert_eq!(fast, twin, "the shards (left) and the naive twin differ at {}", self.at);
         if let Some(expected) = &line.expected {
             assert_eq!(&fast, expected, "what came (left) is not what was expected at {}", self.at);
@@ -144,6 +147,9 @@ impl Run {
                 let twin = twin.filter(|order| self.fast.shard_of(order.market) == shard).count();
                 assert_eq!(fast.open_orders(principal) as usize, twin, "{name}'s open orders at {at}");
             }
+            let (_, key) = self.names.key(principal);
+            let fast = self.fast.breaker(self.now, key);
+            assert_eq!(fast, self.twin.breaker(key), "{name}'s breaker at {at}");
         }
         assert_eq!(self.fast.fees(), self.twin.fees, "the fees at {at}");
         for market in 0..self.names.markets.len() {
@@ -162,6 +168,7 @@ impl Run {
         for other in [1, 2, 4, shards] {
             self.at = format!("restored with {other} shards");
             self.fast.restart_with_room(other);
+            self.twin.forget_fills();
             self.compare();
         }
     }
@@ -240,6 +247,7 @@ impl Run {
             }
             Command::Tombstone { who, label } => self.tombstone(who, label),
             Command::Replace { .. } => self.replace(command),
+            Command::Breaker { who, act } => self.breaker(who, *act),
             Command::Act { .. } => self.act(command),
             Command::Tick { market, tick } => self.tick(self.names.market(market), *tick),
             Command::Mode { market, mode } => self.mode(self.names.market(market), *mode),
@@ -258,6 +266,7 @@ impl Run {
             Command::Restart => {
                 let shards = u16::try_from(self.fast.shards.len()).unwrap();
                 self.fast.restart(shards);
+                self.twin.forget_fills();
                 same(String::new())
             }
             Command::Book { market } => {
@@ -489,6 +498,26 @@ impl Run {
         (fast, self.act_text(twin))
     }
 
+    fn breaker(&mut self, who: &str, act: BreakerAct) -> (String, String) {
+        let wallet = self.wallet(who);
+        let (now, name) = (self.now, self.names.key(wallet));
+        let (quantity, interval_ms) = match act {
+            BreakerAct::Set { quantity, interval_ms } => (quantity, interval_ms),
+            BreakerAct::Off => (0, 0),
+            BreakerAct::Reset => {
+                let word = |done| if done { "ok" } else { "refused breaker_not_set" }.to_owned();
+                return (word(self.fast.reset_breaker(now, name)), word(self.twin.reset_breaker(name.1)));
+            }
+            BreakerAct::Show => {
+                let fast = self.fast.breaker(now, name.1);
+                return (breaker_text(fast), breaker_text(self.twin.breaker(name.1)));
+            }
+        };
+        self.fast.set_breaker(now, name, quantity, interval_ms);
+        self.twin.set_breaker(name.1, quantity, interval_ms);
+        same("ok".to_owned())
+    }
+
     fn act_text(&self, acted: Result<(u64, Vec<OrderId>), Refusal>) -> String {
         match acted {
             Err(refusal) => refused(refusal),
@@ -537,6 +566,7 @@ impl Run {
             }
             let more = (0..SWEEPS_MAX).all(|_| self.fast.shards[index].sweep(now));
             assert!(!more || !self.held.is_empty(), "a sweep comes to an end at {}", self.at);
+            self.fast.remove_tripped(now, index);
             self.twin.sweep(u16::try_from(index).unwrap());
         }
         self.fast.follow();

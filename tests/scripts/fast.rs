@@ -4,17 +4,17 @@
 use super::language::{MarketLine, Setup};
 use super::names::BookRow;
 use outcry::domain::{
-    Address, Collateral, ConditionId, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick, TimeMs,
-    TokenId, WalletKind, WalletNo, Word,
+    Address, ApiKey, Collateral, ConditionId, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick,
+    TimeMs, TokenId, WalletKind, WalletNo, Word,
 };
 use outcry::journal::layout::{
-    ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, OrdersReplaced, Record,
-    RemovalReason, WalletAdded,
+    BreakerSet, ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, OrdersReplaced,
+    Record, RemovalReason, WalletAdded,
 };
 use outcry::journal::{Follower, Log};
 use outcry::ledger::Ledger;
 use outcry::memory::cells::Cells;
-use outcry::registry::{MarketFacts, Registry, RegistryWriter};
+use outcry::registry::{BreakerState, MarketFacts, Registry, RegistryWriter};
 use outcry::shard::naive::{NaiveReplaced, Report};
 use outcry::shard::{Funding, PlaceOrder, Placed, Refusal, Replace, Replaced, Shard, ShardSettings, Stage};
 use std::collections::BTreeMap;
@@ -106,6 +106,14 @@ impl Fast {
             self.cells.credit(row.wallet, row.cell);
         }
         self.cells.fee_credit(ShardNo(0), self.ledger.fees());
+        let breakers = self.registry.breakers().map(|row| (row.principal, row.key, BreakerState::default()));
+        let logged = self.ledger.breakers().map(|(principal, key, row)| {
+            let &outcry::ledger::BreakerRow { quantity, interval_ms, tripped } = row;
+            (principal, key, BreakerState { quantity, interval_ms, tripped })
+        });
+        for (principal, key, state) in breakers.chain(logged) {
+            self.writer.set_breaker(principal, key, state).expect("it has a row");
+        }
         let restored = self.all_settings(shards).map(|settings| {
             let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
             let log = Arc::clone(&self.log);
@@ -247,6 +255,63 @@ impl Fast {
     pub fn exchange(&mut self, now: TimeMs, mode: Mode) {
         self.writer.set_exchange_mode(mode);
         self.say(ExchangeMode { time: now, mode });
+    }
+
+    /// Sets the breaker of a key, or takes it away, as the registrar does.
+    pub fn set_breaker(
+        &mut self,
+        now: TimeMs,
+        (principal, key): (WalletNo, ApiKey),
+        quantity: u64,
+        interval_ms: u64,
+    ) {
+        let state = BreakerState { quantity: Shares(quantity), interval_ms, tripped: false };
+        self.say_breaker(now, (principal, key), state);
+        self.writer.set_breaker(principal, key, state).unwrap();
+        self.writer.reset_breaker(&key);
+    }
+
+    /// Resets the breaker of a key; false if it has none.
+    pub fn reset_breaker(&mut self, now: TimeMs, name: (WalletNo, ApiKey)) -> bool {
+        let Some((_, quantity, _)) = self.breaker(now, name.1) else {
+            return false;
+        };
+        let interval_ms = self.registry.breaker(&name.1).expect("it is set").state().interval_ms;
+        self.set_breaker(now, name, quantity, interval_ms);
+        true
+    }
+
+    /// What was filled lately of a key's orders, what trips its breaker, and whether it has tripped.
+    pub fn breaker(&self, now: TimeMs, key: ApiKey) -> Option<(u64, u64, bool)> {
+        let row = self.registry.breaker(&key)?;
+        let BreakerState { quantity, tripped, .. } = row.state();
+        (!quantity.is_zero()).then(|| (row.filled(now).0, quantity.0, tripped))
+    }
+
+    /// Writes to the log which breakers have tripped since the last time.
+    pub fn write_trips(&mut self, now: TimeMs) {
+        let logged: Vec<ApiKey> =
+            self.ledger.breakers().filter(|(.., row)| row.tripped).map(|(_, key, _)| key).collect();
+        let registry = Arc::clone(&self.registry);
+        let tripped = registry.breakers().filter(|row| row.state().tripped && !logged.contains(&row.key));
+        for row in tripped {
+            self.say_breaker(now, (row.principal, row.key), row.state());
+        }
+    }
+
+    fn say_breaker(&mut self, time: TimeMs, (principal, key): (WalletNo, ApiKey), state: BreakerState) {
+        let BreakerState { quantity, interval_ms, tripped } = state;
+        self.say(BreakerSet { time, principal, key, quantity, interval_ms, tripped });
+    }
+
+    /// Removes the orders of keys whose breaker has tripped from a shard's books.
+    pub fn remove_tripped(&mut self, now: TimeMs, shard: usize) {
+        let registry = Arc::clone(&self.registry);
+        for row in registry.breakers().filter(|row| row.state().tripped) {
+            let shard = &mut self.shards[shard];
+            let removed = shard.remove_of(now, row.principal, Some(&row.key), RemovalReason::FillRate);
+            assert!(removed, "the log has room");
+        }
     }
 
     pub fn begin(&mut self, now: TimeMs, place: &PlaceOrder) -> ControlFlow<Placed, Stage> {

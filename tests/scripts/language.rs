@@ -23,6 +23,8 @@
 //! | `alice tombstone #a` | a cancel that came first | `ok`, `quota` |
 //! | `alice replace #a #b by buy yes 49 x10 gtc #c, sell yes 52 x5 gtc #d in n` | all leave and all come, or none; `anyway` before `by`: whoever is gone is not waited for | `#a #b by #c #d=#b` (d has b's place), `refused code`, `again` |
 //! | `alice split 10`, `merge`, `redeem` (`in n`, `#s`) | user acts; `redeem 0` takes all | `10`, `10, -a unfunded` |
+//! | `alice breaker 20 within 8`, `alice breaker off`, `alice breaker reset` | the breaker of her key: shares, and seconds | `ok`, `refused code` |
+//! | `alice breaker` | | `15 of 20`, `20 of 20 tripped`, `none` |
 //! | `tick 0.1`, `pause`, `resume`, `postonly`, `close`, `resolve 0.5` (`in n`) | the operator | `ok`, `-a -b` |
 //! | `freeze alice`, `unfreeze alice`, `exchange open` (`postonly`, `cancelonly`, `closed`) | the operator | `ok` |
 //! | `wait 60` | time passes, in seconds | |
@@ -125,6 +127,15 @@ pub struct OrderLine {
     pub hold: Option<Stage>,
 }
 
+/// What is done with the fill-rate breaker of a trader's key.
+#[derive(Clone, Copy, Debug)]
+pub enum BreakerAct {
+    Set { quantity: u64, interval_ms: u64 },
+    Off,
+    Reset,
+    Show,
+}
+
 #[derive(Clone, Debug)]
 pub enum Command {
     Setup,
@@ -138,6 +149,7 @@ pub enum Command {
     CancelScope { who: String, market: Option<String>, outcome: Option<Outcome> },
     Tombstone { who: String, label: String },
     Replace { who: String, leaving: Vec<String>, anyway: bool, coming: Vec<OrderLine> },
+    Breaker { who: String, act: BreakerAct },
     Act { who: String, act: ActKind, amount: u64, market: String, label: Option<String> },
     Tick { market: String, tick: u16 },
     Mode { market: String, mode: Mode },
@@ -272,8 +284,21 @@ fn trader(who: &str, words: &[&str]) -> Option<Command> {
         "split" => act(ActKind::Split)?,
         "merge" => act(ActKind::Merge)?,
         "redeem" => act(ActKind::Redeem)?,
+        "breaker" => Command::Breaker { who, act: breaker(words)? },
         "has" => Command::Has { who, market },
         _ => return None,
+    })
+}
+
+fn breaker(words: &[&str]) -> Option<BreakerAct> {
+    Some(match words.get(2).copied() {
+        None => BreakerAct::Show,
+        Some("off") => BreakerAct::Off,
+        Some("reset") => BreakerAct::Reset,
+        Some(quantity) => BreakerAct::Set {
+            quantity: decimal(quantity, ONE)?,
+            interval_ms: decimal(after(words, "within")?, 1_000)?,
+        },
     })
 }
 

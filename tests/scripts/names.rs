@@ -118,7 +118,7 @@ impl Names {
             order_type: line.order_type,
             post_only: line.post_only,
             self_trade: line.self_trade,
-            owner: ApiKey::ZERO,
+            owner: key_of(self.principals[wallet.index()]),
             condition: None,
         };
         let place = PlaceOrder {
@@ -131,6 +131,12 @@ impl Names {
         };
         self.orders.insert(line.label.clone(), place);
         place
+    }
+
+    /// The API key of a wallet's principal.
+    pub fn key(&self, wallet: WalletNo) -> (WalletNo, ApiKey) {
+        let principal = self.principals[wallet.index()];
+        (principal, key_of(principal))
     }
 
     /// The result of a replace, in the words of scripts.
@@ -212,6 +218,19 @@ impl BookRow {
     pub fn face_price(&self) -> Price {
         if self.outcome == Outcome::Zero { self.price } else { self.price.complement() }
     }
+}
+
+/// A key for each principal.
+fn key_of(principal: WalletNo) -> ApiKey {
+    ApiKey((u128::from(principal.0) + 1).to_be_bytes())
+}
+
+/// How a breaker stands, in the words of scripts: what counts, what trips it, and whether it has tripped.
+pub fn breaker_text(breaker: Option<(u64, u64, bool)>) -> String {
+    let Some((filled, quantity, tripped)) = breaker else {
+        return "none".to_owned();
+    };
+    format!("{} of {}{}", text(filled, ONE), text(quantity, ONE), if tripped { " tripped" } else { "" })
 }
 
 fn cents(price: Price) -> String {

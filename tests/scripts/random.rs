@@ -44,9 +44,24 @@ pub fn script(draw: &mut Draw, lines: usize) -> String {
     let mut script = head(draw);
     let mut labels = 0;
     for _ in 0..lines {
-        line(draw, &mut script, &mut labels, &MARKETS);
+        if draw.one_in(25) {
+            breaker(draw, &mut script);
+        } else {
+            line(draw, &mut script, &mut labels, &MARKETS);
+        }
     }
     script
+}
+
+/// Quantities that few fills reach, within times of which some are over when the next fill comes.
+fn breaker(draw: &mut Draw, script: &mut String) {
+    let who = draw.pick(&TRADERS);
+    let act = match draw.below(6) {
+        0 => "off".to_owned(),
+        1 | 2 => "reset".to_owned(),
+        _ => format!("{} within {}", amount(draw), draw.pick(&["0.001", "4", "9.5", "60"])),
+    };
+    let _ = writeln!(script, "{who} breaker {act}");
 }
 
 /// A script for two shards whose orders stop between their stages while the other shard goes on.
@@ -70,6 +85,8 @@ pub fn interleaved(draw: &mut Draw, lines: usize) -> String {
             let stage = draw.pick(&["look", "take", "take", "claim"]);
             let _ = writeln!(script, "{order} hold {stage}");
             held[shard] = Some((labels.to_string(), stage));
+        } else if held.iter().all(Option::is_none) && draw.one_in(4) {
+            breaker(draw, &mut script);
         } else if held.iter().all(Option::is_none) {
             line(draw, &mut script, &mut labels, &MARKETS);
         } else if draw.one_in(4) {

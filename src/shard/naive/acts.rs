@@ -171,9 +171,13 @@ impl Naive {
         });
     }
 
-    /// Removes from a shard's books what has expired or is not covered.
+    /// Removes from a shard's books what has expired, is of a key whose breaker tripped, or is not covered.
     pub fn sweep(&mut self, shard: u16) {
         self.expire(shard);
+        let tripped = self.orders.iter().filter(|order| self.has_tripped(order.key));
+        let tripped = tripped.filter(|order| self.shard_of(order.market) == shard);
+        let tripped: BTreeSet<OrderId> = tripped.map(|order| order.id).collect();
+        self.remove_where(|order| tripped.contains(&order.id));
         if !self.others_take(shard) {
             let rows: BTreeSet<_> = self.orders.iter().map(|order| (order.wallet, order.market)).collect();
             for (wallet, market) in rows {

@@ -22,6 +22,9 @@ impl Naive {
         if self.wallets[place.principal.index()].frozen {
             return refuse(Reject::Frozen);
         }
+        if self.has_tripped(order.owner) {
+            return refuse(Reject::FillRateTripped);
+        }
         self.judge_stamp(self.shard_of(place.market), fields.timestamp_ms)?;
         match market.mode {
             Mode::Open => {}

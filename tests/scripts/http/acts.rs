@@ -3,7 +3,8 @@
 use super::words::{RESOLVED_SO, STRANGERS, STRANGERS_ACT};
 use super::{Done, Run};
 use crate::common::trader::{hex_text, token_text};
-use crate::language::{Command, TOMBSTONE_MS, text};
+use crate::language::{BreakerAct, Command, TOMBSTONE_MS, text};
+use crate::names::breaker_text;
 use outcry::domain::amount::ONE;
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
 use outcry::domain::{MarketNo, Mode, OrderId, Outcome, Payout, Shares, Tick, Word};
@@ -139,6 +140,33 @@ impl Run {
         gone.sort_by_key(|id| self.names.label(id));
         let left = gone.iter().map(|id| format!(", -{} unfunded", self.names.label(id)));
         Done::of(http, twin + &left.collect::<String>()).removed(&gone, "unfunded")
+    }
+
+    pub fn breaker(&mut self, who: &str, act: BreakerAct) -> Done {
+        let wallet = self.wallet(who);
+        let (principal, key) = self.names.key(wallet);
+        self.guarded.insert(self.names.wallets[principal.index()].clone());
+        let (method, path, body) = match act {
+            BreakerAct::Set { quantity, interval_ms } => {
+                let body = json!({ "quantity": text(quantity, ONE), "interval_ms": interval_ms });
+                self.twin.set_breaker(key, quantity, interval_ms);
+                ("POST", "/breaker", body.to_string())
+            }
+            BreakerAct::Off => {
+                self.twin.set_breaker(key, 0, 0);
+                ("DELETE", "/breaker", String::new())
+            }
+            BreakerAct::Reset => ("POST", "/breaker/reset", String::new()),
+            // It is compared after every line.
+            BreakerAct::Show => return Done::same(&breaker_text(self.twin.breaker(key))),
+        };
+        let there = !matches!(act, BreakerAct::Reset) || self.twin.reset_breaker(key);
+        let answer = self.people.trader(who).ask(&mut self.site.public, method, path, &body).unwrap();
+        let http = match answer.status {
+            200 => "ok".to_owned(),
+            _ => format!("refused {}", answer.json()["code"].as_str().unwrap_or_default()),
+        };
+        Done::of(http, if there { "ok" } else { "refused breaker_not_set" }.to_owned())
     }
 
     pub fn tick(&mut self, market: &str, tick: u16) -> Done {

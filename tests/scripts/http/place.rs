@@ -6,6 +6,7 @@ use crate::common::trader::{Draft, Signed, Wish, micro};
 use crate::common::wire::Answer;
 use crate::language::{Command, OrderLine, decimal};
 use outcry::domain::{OrderId, Price, Reject, SelfTrade, Shares};
+use outcry::journal::layout::RemovalReason;
 use outcry::shard::naive::Report;
 use outcry::shard::{PlaceOrder, Placed, Status};
 use serde_json::Value;
@@ -144,7 +145,9 @@ impl Run {
         }
         let record = record.expect("an accepted order has a record");
         let of = |name: &str| micro(record[name].as_str().unwrap());
-        let open = if record["status"] == "LIVE" { of("original_size") - of("size_matched") } else { 0 };
+        // Its own breaker may have tripped, and what rested of it may have left by now.
+        let rested = record["status"] == "LIVE" || record["reason"] == RemovalReason::FillRate.text();
+        let open = if rested { of("original_size") - of("size_matched") } else { 0 };
         refused(placed, self.fills(&drafted.who, &said), Shares(open))
     }
 

@@ -63,6 +63,8 @@ pub struct Run {
     drafts: BTreeMap<String, place::Drafted>,
     /// Orders as they came to rest, which is the order of every queue.
     placed: Vec<OrderId>,
+    /// Who ever had a breaker.
+    guarded: BTreeSet<String>,
     /// Labels of orders that the server swept before the script did.
     swept: BTreeSet<String>,
     /// Whether the exchange is post-only because the script's one market is.
@@ -95,6 +97,7 @@ impl Run {
             acts: BTreeMap::new(),
             drafts: BTreeMap::new(),
             placed: Vec::new(),
+            guarded: BTreeSet::new(),
             swept: BTreeSet::new(),
             narrowed: false,
             fact: fact.to_owned(),
@@ -121,6 +124,7 @@ impl Run {
         let before = self.twin_live();
         if matches!(line.command, Command::Restart) {
             self.site = self.site.restart();
+            self.twin.forget_fills();
         }
         let done = self.command(&line.command);
         let swept = self.sweep_twin();
@@ -153,8 +157,14 @@ impl Run {
         let now = self.twin.now.0;
         let left = before.iter().filter(|order| !after.contains(&order.id));
         left.map(|order| {
-            let expired = if order.expires_ms <= now { vec!["expired"] } else { vec!["unfunded"] };
-            (order.id, expired)
+            let tripped = self.twin.breaker(order.key).is_some_and(|(.., tripped)| tripped);
+            let reasons = match () {
+                () if order.expires_ms <= now => vec!["expired"],
+                // What tripped the breaker may have left other orders uncovered, which a shard notices by itself.
+                () if tripped => vec!["fill_rate", "unfunded"],
+                () => vec!["unfunded"],
+            };
+            (order.id, reasons)
         })
         .collect()
     }
@@ -215,6 +225,7 @@ impl Run {
             }
             Command::Tombstone { who, label } => self.tombstone(who, label),
             Command::Replace { .. } => self.replace(command),
+            Command::Breaker { who, act } => self.breaker(who, *act),
             Command::Act { .. } => self.act(command),
             Command::Tick { market, tick } => self.tick(market, *tick),
             Command::Mode { market, mode } => self.mode(market, *mode),

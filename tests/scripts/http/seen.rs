@@ -4,13 +4,14 @@
 //! |---|---|
 //! | `alice` | collateral, from `/balance-allowance` |
 //! | `alice in m` | shares of both tokens, likewise |
+//! | `breaker alice` | how her key's breaker stands, from `/breaker`, once she had one |
 //! | `book m` | every live order at its price of token 0, from `/data/orders` of all traders |
 //! | `m yes`, `m no` | the levels of `/book`, best last; none of a market that takes no orders |
 
 use super::Run;
 use crate::common::trader::{micro, token_text};
 use crate::language::{decimal, text};
-use crate::names::BookRow;
+use crate::names::{BookRow, breaker_text};
 use outcry::domain::amount::ONE;
 use outcry::domain::{MarketNo, Mode, OrderId, Outcome, Price, Side, WalletNo};
 use serde_json::Value;
@@ -39,6 +40,11 @@ impl Run {
                 let held = self.twin.shares.get(&(wallet, market)).copied().unwrap_or_default();
                 state.insert(self.holding_name(name, market), shares_text(held));
             }
+        }
+        for name in &self.guarded {
+            let wallet = self.names.wallets.iter().position(|other| other == name).unwrap();
+            let (_, key) = self.names.key(WalletNo(u32::try_from(wallet).unwrap()));
+            state.insert(format!("breaker {name}"), breaker_text(self.twin.breaker(key)));
         }
         for market in self.market_numbers() {
             self.insert_book(&mut state, market, &self.twin_book(market));
@@ -70,6 +76,13 @@ impl Run {
                 });
                 state.insert(self.holding_name(&name, market), shares_text(held));
             }
+        }
+        for name in self.guarded.clone() {
+            let said = self.people.trader(&name).read(&mut self.site.public, "/breaker");
+            let [quantity, filled] = ["quantity", "filled"].map(|field| micro(said[field].as_str().unwrap()));
+            let tripped = said["tripped"] == true;
+            let breaker = (quantity > 0).then_some((filled, quantity, tripped));
+            state.insert(format!("breaker {name}"), breaker_text(breaker));
         }
         let rows = self.live_rows();
         for market in self.market_numbers() {

@@ -1,7 +1,7 @@
 //! Where HTTP words differ from the engine's, all in one place, with the reasons.
 //!
 //! - **The server sweeps by itself.** A loop removes expired and uncovered orders in the turn in
-//!   which they become so. So `sweep` has nothing left to do, and an order that a script still sees
+//!   which they become so, and those of a key whose breaker tripped soon after. So `sweep` has nothing left to do, and an order that a script still sees
 //!   before its own sweep has already left: [`without`] removes it from the expected result.
 //! - **A stranger is refused earlier.** To a shard, the same order by another principal is for a
 //!   wallet of the first; over HTTP the credentials are compared first ([`STRANGERS_ORDER`]).

@@ -1,0 +1,67 @@
+//! Fill-rate breakers on the twin: every fill is kept, and those that count are added up.
+
+use super::Naive;
+use crate::domain::ApiKey;
+
+/// A key's breaker as the twin keeps it.
+#[derive(Clone, Debug)]
+pub(super) struct NaiveBreaker {
+    quantity: u64,
+    interval_ms: u64,
+    tripped: bool,
+    /// When, and how many millionths of shares, rounded up to a thousandth of a share.
+    fills: Vec<(u64, u64)>,
+}
+
+impl NaiveBreaker {
+    /// What counts at `now_ms`: fills of this eighth of the interval, and of the eight before.
+    fn filled(&self, now_ms: u64) -> u64 {
+        let eighth = self.interval_ms.div_ceil(8);
+        let counts = |(ms, _): &&(u64, u64)| now_ms / eighth <= ms / eighth + 8;
+        self.fills.iter().filter(counts).map(|(_, shares)| shares).sum()
+    }
+}
+
+impl Naive {
+    /// Sets a key's breaker anew, or takes it away with a quantity of zero.
+    pub fn set_breaker(&mut self, key: ApiKey, quantity: u64, interval_ms: u64) {
+        self.breakers.remove(&key);
+        if quantity > 0 {
+            let breaker = NaiveBreaker { quantity, interval_ms, tripped: false, fills: Vec::new() };
+            self.breakers.insert(key, breaker);
+        }
+    }
+
+    /// Lets a key trade again, its fills forgotten; false if it has no breaker.
+    pub fn reset_breaker(&mut self, key: ApiKey) -> bool {
+        let Some(NaiveBreaker { quantity, interval_ms, .. }) = self.breakers.get(&key) else {
+            return false;
+        };
+        self.set_breaker(key, *quantity, *interval_ms);
+        true
+    }
+
+    /// What was filled lately of a key's orders, what trips its breaker, and whether it has tripped.
+    #[must_use]
+    pub fn breaker(&self, key: ApiKey) -> Option<(u64, u64, bool)> {
+        let breaker = self.breakers.get(&key)?;
+        Some((breaker.filled(self.now.0), breaker.quantity, breaker.tripped))
+    }
+
+    /// A start: what tripped stays so, what was filled before no longer counts.
+    pub fn forget_fills(&mut self) {
+        self.breakers.values_mut().for_each(|breaker| breaker.fills.clear());
+    }
+
+    pub(super) fn count_fill(&mut self, key: ApiKey, shares: u64) {
+        let now = self.now.0;
+        if let Some(breaker) = self.breakers.get_mut(&key) {
+            breaker.fills.push((now, shares.next_multiple_of(1_000)));
+            breaker.tripped |= breaker.quantity <= breaker.filled(now);
+        }
+    }
+
+    pub(super) fn has_tripped(&self, key: ApiKey) -> bool {
+        self.breakers.get(&key).is_some_and(|breaker| breaker.tripped)
+    }
+}
