@@ -27,7 +27,7 @@ mod wallets;
 pub use entrance::{Caller, Entrance, Presented};
 pub use guards::{BEAT_WITHIN_MS, BeatRefusal};
 pub use keys::ListedKey;
-pub use markets::{MarketNames, NewMarket, TEXT_BYTES_MAX};
+pub use markets::{MarketNames, NewMarket};
 pub use money::{MoneyOrder, MoneyResult};
 pub use refusal::Refusal;
 pub use restore::restore;

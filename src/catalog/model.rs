@@ -234,7 +234,6 @@ pub struct Catalog {
     events: Vec<Event>,
     markets: Vec<Market>,
     event_ids: HashMap<String, u32>,
-    market_ids: HashMap<u64, u32>,
     event_slugs: Slugs,
     market_slugs: Slugs,
     pub(super) event_order: BTreeSet<(IdKey, u32)>,
@@ -252,7 +251,6 @@ impl Default for Catalog {
             events: Vec::new(),
             markets: Vec::new(),
             event_ids: HashMap::new(),
-            market_ids: HashMap::new(),
             event_slugs: Slugs::default(),
             market_slugs: Slugs::default(),
             event_order: BTreeSet::new(),
@@ -317,7 +315,8 @@ impl Catalog {
     /// The market with this id.
     #[must_use]
     pub fn market_by_id(&self, id: u64) -> Option<u32> {
-        self.market_ids.get(&id).copied()
+        let first = self.market_order.range((id, 0)..).next();
+        first.filter(|(found, _)| *found == id).map(|(_, number)| *number)
     }
 
     /// The events with this slug, by number.
@@ -367,7 +366,6 @@ impl Catalog {
     pub fn add_market(&mut self, entry: &MarketEntry, texts: &dyn Texts) {
         let number = u32::try_from(self.markets.len()).expect("market numbers are u32");
         self.market_order.insert((entry.id, number));
-        self.market_ids.entry(entry.id).or_insert(number);
         self.markets.push(Market {
             added: entry.added,
             id: entry.id,
@@ -440,8 +438,7 @@ impl Catalog {
     pub fn date_of_market(&self, number: u32, column: Column) -> Option<Moment> {
         let market = self.market(number);
         let MarketFacts { start, end, created, updated, closed_at, .. } = market.facts;
-        // The event itself may come later.
-        let event = || self.events.get(market.event? as usize)?.facts.end;
+        let event = || self.event(market.event?).facts.end;
         let (end, closed_at) = (end.or_else(event), closed_at.or(market.over_since().map(moment_of)));
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
     }
@@ -449,8 +446,7 @@ impl Catalog {
     /// The tags of a market: its event's, then its own, each once.
     pub fn tags_of_market(&self, number: u32) -> impl Iterator<Item = u32> {
         let market = self.market(number);
-        let event = market.event.and_then(|event| self.events.get(event as usize));
-        let of_event = event.map_or(&[][..], Event::tags);
+        let of_event = market.event.map_or(&[][..], |event| self.event(event).tags());
         let own = market.tags().iter().filter(|tag| !of_event.contains(tag));
         of_event.iter().chain(own).copied()
     }
@@ -463,9 +459,10 @@ impl Catalog {
 
     fn leave_event(&mut self, number: u32) {
         let market = &self.markets[number as usize];
-        let Some(event) = market.event.and_then(|event| self.events.get_mut(event as usize)) else {
+        let Some(event) = market.event else {
             return;
         };
+        let event = &mut self.events[event as usize];
         if event.markets.remove(&number) {
             event.open_markets -= u32::from(!market.is_closed());
             event.imported = event.imported.saturating_sub(market.facts.volume);
@@ -477,9 +474,10 @@ impl Catalog {
 
     fn enter_event(&mut self, number: u32) {
         let market = &self.markets[number as usize];
-        let Some(event) = market.event.and_then(|event| self.events.get_mut(event as usize)) else {
+        let Some(event) = market.event else {
             return;
         };
+        let event = &mut self.events[event as usize];
         if event.markets.insert(number) {
             event.open_markets += u32::from(!market.is_closed());
             event.imported = event.imported.saturating_add(market.facts.volume);

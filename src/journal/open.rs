@@ -182,15 +182,7 @@ pub fn open(options: Options) -> Result<Opened, Fault> {
 
 /// Takes over the data directory and recovers what it holds, from the newest snapshot that `load` can load on; also
 /// returns what `load` made of it.
-pub fn open_with<T>(
-    options: Options,
-    load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,
-) -> Result<(Opened, Option<T>), Fault> {
-    open_with_disk(options, Disk::default(), load)
-}
-
-/// `open_with` on a given disk.
-pub(crate) fn open_with_disk<T>(
+pub(crate) fn open_with<T>(
     options: Options,
     disk: Disk,
     load: impl FnMut(&mut SnapshotReader) -> Result<T, Fault>,

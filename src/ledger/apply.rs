@@ -198,6 +198,7 @@ impl Ledger {
         let [label_0, label_1] = record.labels.as_slice() else {
             return Err(contradiction("a market has two labels"));
         };
+        self.require_event(record.event)?;
         let row = MarketRow {
             market: record.market,
             event: record.event,
@@ -226,7 +227,13 @@ impl Ledger {
         Ok(())
     }
 
+    fn require_event(&self, event: Option<u32>) -> Applied {
+        let is_there = event.is_none_or(|event| (event as usize) < self.events.len());
+        require(is_there, "a market names no event")
+    }
+
     fn put_market_text(&mut self, record: &MarketText) -> Applied {
+        self.require_event(record.event)?;
         let row =
             self.markets.get_mut(record.market.index()).ok_or(contradiction("a text names no market"))?;
         let before = hash::market_text(row);

@@ -3,6 +3,7 @@
 use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
+use crate::http::respond::retry_after_s;
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk};
@@ -110,6 +111,9 @@ impl Refused {
         if let Some(about) = &self.about {
             json.key("field").text(&about.field).key("got").text(about.got.as_str());
             json.key("allowed").text(&about.allowed);
+        }
+        if let Some(seconds) = retry_after_s(self.status) {
+            json.key("retry_after_seconds").number(seconds.into());
         }
         json.close_object();
     }

@@ -34,10 +34,8 @@ impl Reader {
     /// POST /books.
     pub(super) fn books(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         json.open_array();
-        for ask in asked.tokens() {
-            if let Some(token) = self.book_of(&ask.token) {
-                self.write_book(json, token);
-            }
+        for (_, token) in self.tokens_with_books(asked) {
+            self.write_book(json, token);
             if json.bytes() > ANSWER_BYTES_MAX {
                 return Err(too_long().about("body", "", "fewer tokens, or smaller books"));
             }

@@ -346,16 +346,15 @@ impl Index {
             let row = ledger.order_at(maker).expect("the ledger applied this fill");
             if row.outcome == record.outcome { price } else { price.complement() }
         };
-        let (mut shares, mut weighted) = (0_u128, 0_u128);
+        let mut weighted = 0_u128;
         let mut last_price = record.price;
         for fill in &record.fills {
             last_price = in_taker_terms(fill.maker, fill.price);
-            shares += u128::from(fill.shares.0);
             weighted += u128::from(fill.shares.0) * u128::from(last_price.ten_thousandths());
         }
         let side = record.fields.side;
-        let taken = ledger.order_at(position).expect("the ledger applied this order").taken;
-        self.catalog.trade(record.market.0, record.time, taken.0);
+        let shares = record.filled_shares();
+        self.catalog.trade(record.market.0, record.time, record.filled_collateral().0);
         let market = &mut self.markets[record.market.index()];
         market.last_trade = Some(LastTrade {
             price: seen_from(record.outcome, last_price),
@@ -373,8 +372,8 @@ impl Index {
         self.push_trade(&Trade {
             position,
             time: record.time,
-            shares: record.filled_shares(),
-            price_millionths: mean_price_millionths(weighted, shares, side),
+            shares,
+            price_millionths: mean_price_millionths(weighted, shares.0.into(), side),
             legs: &legs.collect::<Vec<_>>(),
         });
     }

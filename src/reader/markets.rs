@@ -42,9 +42,10 @@ impl Reader {
             page::empty(json, page::ROWS_OF_MARKETS, page::END);
             return Ok(());
         };
+        let all = self.ledger.markets();
         let first = start.after_key.map_or(0, |number| number.saturating_add(1));
-        let behind_start = |row: &&MarketRow| u64::from(row.market.0) >= first;
-        let rows = self.ledger.markets().iter().filter(behind_start).map(|row| {
+        let first = usize::try_from(first).map_or(all.len(), |first| first.min(all.len()));
+        let rows = all[first..].iter().map(|row| {
             let shown = !sampling || self.earns_rewards(row);
             Ok((u64::from(row.market.0), shown.then_some(row)))
         });

@@ -77,7 +77,8 @@ pub(super) fn write<R>(
     let rows_start = json.bytes();
     for next_row in rows {
         let (key, passed) = next_row?;
-        let here = Cursor::From { offset: from.offset + count, position: after_key.map(Position) };
+        let here =
+            Cursor::From { offset: from.offset.saturating_add(count), position: after_key.map(Position) };
         if looked_at == ROWS_LOOKED_AT_MAX {
             if to_skip > 0 {
                 return Err(too_long().about("next_cursor", "", CURSOR_RULE));

@@ -13,7 +13,7 @@
 
 use super::{Refusal, Registrar};
 use crate::auth::keccak;
-use crate::catalog::event_key;
+use crate::catalog::{EVENT_KEY_BYTES_MAX, LABEL_BYTES_MAX, TEXT_BYTES_MAX, event_key};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_MAX;
 use crate::domain::{
@@ -26,15 +26,6 @@ use crate::registry::MarketFacts;
 
 /// Numeric ids that the exchange gives start here, above all ids of the venues.
 pub(super) const OWN_MARKET_IDS_FROM: u64 = 1_000_000_000;
-
-/// The longest text of an event or a market.
-pub const TEXT_BYTES_MAX: usize = 256 * 1024;
-
-/// The longest id of an event.
-const EVENT_KEY_BYTES_MAX: usize = 64;
-
-/// The longest label of an outcome.
-const LABEL_BYTES_MAX: usize = 256;
 
 /// What a row's other fields take at most.
 const ROW_BYTES_MAX: usize = 512;

@@ -285,7 +285,7 @@ fn unrestored(why: &Unrestored, plan: &Plan) -> String {
 fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String), String> {
     let began = Instant::now();
     let disk = plan.disk.clone();
-    let opened = journal::open_with_disk(journal_options(plan), disk, |snapshot| {
+    let opened = journal::open_with(journal_options(plan), disk, |snapshot| {
         recovery::load(settings, snapshot, &Archive::default())
     });
     let (opened, kept) = opened.map_err(|fault| fault.to_string())?;

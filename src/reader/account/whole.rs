@@ -152,13 +152,13 @@ impl Reader {
         for ((_, market, _), holding) in account.places.range(places_of(wallet)) {
             *by_market.entry(*market).or_default() += holding.buying;
         }
-        let all = by_market.values().fold(Collateral::ZERO, |sum, buying| sum + *buying);
+        let all = sum_of(by_market.values());
         let largest = by_market.values().copied().max().unwrap_or_default();
         json.open_object().key("wallet").address(&row.address);
         json.key("signature_type").number(signature_type(row.kind) as u64);
         json.key("balance").millionths_text(row.cell.0);
         let reserved = account.reserved.get(&wallet).copied().unwrap_or_default();
-        json.key("reserved").millionths_text(reserved.0).key("open_buys").millionths_text(all.0);
+        json.key("reserved").millionths_text(reserved.0).key("open_buys").millionths_text(all);
         // A cell that has just fallen may not cover orders that are about to be removed.
         json.key("available").millionths_text(row.cell.saturating_sub(largest).0).close_object();
     }
@@ -178,6 +178,13 @@ impl Reader {
     }
 }
 
+/// The sum, or the most that can be said: buys of different markets may count on the same money, so that all of them
+/// may be for more than there ever is.
+fn sum_of<'a>(amounts: impl Iterator<Item = &'a Collateral>) -> u64 {
+    let sum: u128 = amounts.map(|amount| u128::from(amount.0)).sum();
+    u64::try_from(sum).unwrap_or(u64::MAX)
+}
+
 /// All places of a wallet.
 fn places_of(wallet: WalletNo) -> std::ops::RangeInclusive<Place> {
     (wallet, MarketNo(0), Outcome::Zero)..=(wallet, MarketNo(u32::MAX), Outcome::One)
@@ -195,5 +202,17 @@ const fn signature_type(kind: WalletKind) -> SignatureType {
         WalletKind::Safe => SignatureType::Safe,
         WalletKind::Deposit => SignatureType::Deposit,
         WalletKind::Eoa | WalletKind::Fee => SignatureType::Eoa,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::sum_of;
+    use crate::domain::Collateral;
+
+    #[test]
+    fn buys_of_many_markets_that_count_on_the_same_money_have_a_sum() {
+        assert_eq!(sum_of([Collateral(5), Collateral(7)].iter()), 12);
+        assert_eq!(sum_of([Collateral(u64::MAX), Collateral(u64::MAX)].iter()), u64::MAX);
     }
 }

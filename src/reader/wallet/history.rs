@@ -107,9 +107,12 @@ impl Reader {
             return Ok(());
         };
         let rows = self.model().activity().span(wallet, start, end);
+        let mut left = ROWS_LOOKED_AT_MAX;
         let page = match (sort, direction) {
-            (SortBy::Timestamp, Direction::Descending) => listed(rows.rev(), &filter, offset, limit),
-            (SortBy::Timestamp, Direction::Ascending) => listed(rows, &filter, offset, limit),
+            (SortBy::Timestamp, Direction::Descending) => {
+                listed(rows.rev(), &filter, offset, limit, &mut left)
+            }
+            (SortBy::Timestamp, Direction::Ascending) => listed(rows, &filter, offset, limit, &mut left),
             (sort, direction) => sorted(rows, &filter, (sort, direction), offset, limit),
         };
         let page = page.ok_or_else(|| too_many_rows("start", NARROW_ACTIVITY))?;
@@ -134,13 +137,17 @@ impl Reader {
             shares_min,
         };
         let activity = self.model().activity();
+        let mut left = ROWS_LOOKED_AT_MAX;
         let page = match (user.map(|user| self.wallet_at(&user)), &filter.markets) {
             (Some(None), _) => Some(Vec::new()),
-            (Some(Some(wallet)), _) => listed(activity.of_wallet(wallet).rev(), &filter, offset, limit),
-            (None, None) => listed(activity.rows().iter().rev(), &filter, offset, limit),
+            (Some(Some(wallet)), _) => {
+                listed(activity.of_wallet(wallet).rev(), &filter, offset, limit, &mut left)
+            }
+            (None, None) => listed(activity.rows().iter().rev(), &filter, offset, limit, &mut left),
             (None, Some(markets)) => {
                 let of = |&market: &MarketNo| {
-                    listed(activity.trades_of(market).rev(), &filter, 0, offset.saturating_add(limit))
+                    let newest = offset.saturating_add(limit);
+                    listed(activity.trades_of(market).rev(), &filter, 0, newest, &mut left)
                 };
                 let newest: Option<Vec<Vec<&Row>>> = markets.iter().map(of).collect();
                 newest.map(|newest| {
@@ -260,24 +267,23 @@ fn smallest(params: &Params<'_>) -> Result<(u64, u64), Refused> {
     }
 }
 
-/// The rows that pass, from `offset`, at most `limit`; none if too many would have to be looked at.
+/// The rows that pass, from `offset`, at most `limit`; none if more than are `left` would have to be looked at.
 fn listed<'a>(
     rows: impl Iterator<Item = &'a Row>,
     filter: &Filter,
     offset: usize,
     limit: usize,
+    left: &mut usize,
 ) -> Option<Vec<&'a Row>> {
     if filter.is_none() {
         return Some(rows.skip(offset).take(limit).collect());
     }
     let (mut page, mut to_skip) = (Vec::new(), offset);
-    for (looked_at, row) in rows.enumerate() {
+    for row in rows {
         if page.len() == limit {
             break;
         }
-        if looked_at == ROWS_LOOKED_AT_MAX {
-            return None;
-        }
+        *left = left.checked_sub(1)?;
         if filter.passes(row) {
             if to_skip > 0 {
                 to_skip -= 1;
@@ -341,7 +347,7 @@ mod tests {
         let nothing = Filter { side: Some(Side::Buy), ..Filter::default() };
         let count = |wallets: &Wallets, filter: &Filter, offset: usize, limit: usize| {
             let rows = wallets.activity().of_wallet(WALLET).rev();
-            listed(rows, filter, offset, limit).map(|page| page.len())
+            listed(rows, filter, offset, limit, &mut { ROWS_LOOKED_AT_MAX }).map(|page| page.len())
         };
         let most = |wallets: &Wallets| {
             let order = (SortBy::Cash, Direction::Descending);
@@ -357,5 +363,8 @@ mod tests {
         assert_eq!(count(&wallets, &first, ROWS_LOOKED_AT_MAX - 2, 3), None);
         assert_eq!(count(&wallets, &Filter::default(), ROWS_LOOKED_AT_MAX, 9), Some(1), "nothing to look at");
         assert_eq!(most(&wallets), None);
+        let mut left = 10;
+        let mut six_rows = || listed(wallets.activity().of_wallet(WALLET).take(6), &nothing, 0, 9, &mut left);
+        assert!(six_rows().is_some() && six_rows().is_none(), "all lists of an answer together");
     }
 }

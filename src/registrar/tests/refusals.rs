@@ -1,4 +1,5 @@
 use super::*;
+use crate::catalog::TEXT_BYTES_MAX;
 use crate::domain::ApiKey;
 use crate::registry::{BREAKERS_MAX, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;

@@ -247,7 +247,7 @@ fn a_full_segment_that_nothing_follows_is_the_end() {
 #[test]
 fn a_running_journal_is_packed_under_its_followers_and_surveyed_the_same() {
     let home = Home { segment_bytes: 8 * ROW_BYTES, ..Home::new() };
-    let (opened, _) = open_with(home.options(), |_| Ok(())).unwrap();
+    let (opened, _) = open_with(home.options(), Disk::default(), |_| Ok(())).unwrap();
     let mut packer = opened.packer();
     let started = start(opened);
     let (mut expected, mut packed) = (Vec::new(), 0);
