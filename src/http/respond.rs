@@ -17,6 +17,13 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Digits kept for the length: bodies stay below 100 MB.
 const LENGTH_DIGITS: u32 = 8;
 
+/// Seconds after which a client may ask again that was refused with this status: there was no room, or the state was
+/// behind. Limits, modes and searches say their own.
+#[must_use]
+pub const fn retry_after_s(status: u16) -> Option<u32> {
+    if status == 503 { Some(1) } else { None }
+}
+
 /// What a body is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ContentType {

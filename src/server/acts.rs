@@ -3,9 +3,11 @@
 
 use super::admin;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
+use super::key_acts::write_refusal;
 use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use super::operator::intake;
 use crate::domain::{Mode, Position, Reject, TimeMs};
+use crate::json::Writer;
 use crate::shard::Placed;
 
 /// Sends an act to the loop that does it. If that has no room, the act is refused as busy; the server's own acts are
@@ -24,8 +26,11 @@ pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
 /// Refuses an act for which there is no room now.
 pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
     let wire = Reject::Busy.wire();
-    let body = format!("{{\"error\":\"{}\",\"code\":\"{}\"}}", wire.error, wire.code);
-    answer(core, job, wire.status, &body.into_bytes());
+    let mut body = Vec::new();
+    let mut json = Writer::new(&mut body);
+    write_refusal(json.open_object(), &wire);
+    json.close_object();
+    answer(core, job, wire.status, &body);
 }
 
 /// Sends again the server's own acts and the confirmations for which there was no room.

@@ -8,6 +8,7 @@ use super::core_loop::CLOSES;
 use crate::auth::explain::Check;
 use crate::domain::Reject;
 use crate::http::head::BadRequest;
+use crate::http::respond::retry_after_s;
 use crate::http::websocket::Fault;
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
@@ -73,8 +74,7 @@ fn sections() -> Vec<Section> {
         row((wire.status, wire.code, wire.error, wire.error_msg), reject.meaning(), retry_after_s)
     });
     let reads = ERRORS.iter().map(|error| {
-        let retry_after_s = (error.status == 503).then_some(1);
-        row((error.status, error.code, error.error, error.error), error.meaning, retry_after_s)
+        row((error.status, error.code, error.error, error.error), error.meaning, retry_after_s(error.status))
     });
     let malformed = BadRequest::ALL.iter().map(|reason| {
         let (status, text) = reason.wire();

@@ -5,7 +5,7 @@ use super::caller::Caller;
 use super::connection::KeyName;
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
-use super::key_acts::refused;
+use super::key_acts::{refused, write_refusal};
 use super::mesh::Mesh;
 use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
 use super::work::{Asker, Form, Refused};
@@ -138,7 +138,8 @@ fn beat(
         }
         Err(BeatRefusal { refusal, valid }) => {
             let wire = refusal.wire();
-            json.key("error").text(wire.error).key("code").text(wire.code).key("heartbeat_id");
+            write_refusal(&mut json, &wire);
+            json.key("heartbeat_id");
             match valid {
                 Some(id) => json.uuid(id),
                 None => json.text(""),

@@ -7,7 +7,9 @@ use super::reading::{Read, Reading};
 use crate::auth::Credentials;
 use crate::auth::explain;
 use crate::auth::l1::Claim;
+use crate::domain::reject::Wire;
 use crate::domain::{ApiKey, Dialect, TimeMs};
+use crate::http::respond::retry_after_s;
 use crate::http::{AuthHeaders, Endpoint, Head, Query};
 use crate::json::{Writer, name};
 use crate::registrar::{ListedKey, Refusal};
@@ -154,8 +156,9 @@ pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: 
         });
         return ActJob::new(Purpose::Reader(job), Binding::Nobody, errand);
     }
-    let meant = match query.first("apiKey") {
-        Some(value) => name::parse_uuid(value.raw().as_bytes()),
+    let mut scratch = Vec::new();
+    let meant = match query.first("apiKey").filter(|value| !value.raw().is_empty()) {
+        Some(value) => value.text(&mut scratch).ok().and_then(|text| name::parse_uuid(text.as_bytes())),
         None => Some(caller.api_key),
     };
     let errand: Errand = Box::new(move |trade, now| revoke(trade, now, principal, meant));
@@ -235,6 +238,15 @@ pub(crate) fn refused(refusal: Refusal) -> Report {
     let wire = refusal.wire();
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
-    json.open_object().key("error").text(wire.error).key("code").text(wire.code).close_object();
+    write_refusal(json.open_object(), &wire);
+    json.close_object();
     Report::Answer(wire.status, out)
+}
+
+/// The fields of a refusal.
+pub(super) fn write_refusal(json: &mut Writer<'_>, wire: &Wire) {
+    json.key("error").text(wire.error).key("code").text(wire.code);
+    if let Some(seconds) = retry_after_s(wire.status) {
+        json.key("retry_after_seconds").number(seconds.into());
+    }
 }

@@ -193,7 +193,7 @@ keys! {
     "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
     "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
-    "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread before it is cut.";
+    "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread for a moment; beyond 1 MiB it has 5 s.";
     "metrics.server_timing" Switch metrics_server_timing "Say in every trading answer what its time went to (Server-Timing).";
     "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
     "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";

@@ -440,7 +440,7 @@ impl Reading {
 
     /// Puts head and body together.
     fn finish(&mut self, job: Box<ReadJob>, status: u16) {
-        let retry_after_s = if status == 503 { Some(1) } else { job.toll.retry_after_s() };
+        let retry_after_s = respond::retry_after_s(status).or(job.toll.retry_after_s());
         self.finish_later(job, status, retry_after_s);
     }
 

@@ -4,7 +4,7 @@ use super::core_loop::connection_word;
 use super::toll::Toll;
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::Reject;
-use crate::http::respond::{ContentType, Extras, Response};
+use crate::http::respond::{ContentType, Extras, Response, retry_after_s};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
 use crate::shard::ReplacePart;
@@ -119,8 +119,7 @@ fn orders(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
 fn told(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
     let work = decided.work;
     let (status, body) = (work.told.0, &work.told.1);
-    let retry_after_s = (status == 503).then_some(1);
-    let extras = Extras { retry_after_s, ..extras(decided, None) };
+    let extras = Extras { retry_after_s: retry_after_s(status), ..extras(decided, None) };
     let response = Response::begin(out, status, ContentType::Json, &extras);
     out.extend_from_slice(body);
     response.finish(out)

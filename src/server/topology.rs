@@ -200,7 +200,7 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..rustix::thread::CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).collect()
 }
 
-/// Places every role on `machine`. `dev` never spins.
+/// Places every role on `machine`. In `dev` nothing spins unless it is told to.
 pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<Topology, String> {
     let policy = cpus::policy(options)?;
     let ingress = cpus::ingress_count(options, policy)?;
@@ -217,8 +217,8 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
         _ => order.iter().take(count).map(|&cpu| Some(cpu)).collect(),
     };
     // A loop that spins uses up a quota in which it has done nothing.
-    let has_spare_cores = count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
-    let loops = Loops { count, ingress, feed, has_spare_cores, dev };
+    let has_spare_cores = !dev && count + SPARE_CORES <= machine.cores() && machine.quota_milli.is_none();
+    let loops = Loops { count, ingress, feed, has_spare_cores };
     let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
     spins::keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
     if feed && policy == Policy::Explicit {

@@ -21,8 +21,6 @@ pub(crate) struct Loops {
     pub(crate) feed: bool,
     /// Whether there are cores that nobody else needs.
     pub(crate) has_spare_cores: bool,
-    /// `dev` never spins.
-    pub(crate) dev: bool,
 }
 
 /// How loops and the journal's thread wait.
@@ -37,17 +35,12 @@ pub(crate) struct Waits {
 /// The wait of each loop, and of the journal's thread.
 pub(crate) fn parse(text: &str, loops: Loops) -> Result<Waits, String> {
     let words: Vec<&str> = text.split(',').map(str::trim).collect();
-    let waits = if words.iter().any(|word| word.contains('=')) {
-        by_role(&words, loops)?
-    } else {
-        // `park` alone is meant for the journal's thread too.
-        let journal = (words == [Wait::Park.text()]).then_some(Wait::Park);
-        Waits { loops: by_loop(&words, loops)?, journal }
-    };
-    if loops.dev {
-        return Ok(Waits { loops: vec![Wait::Park; loops.count], journal: Some(Wait::Park) });
+    if words.iter().any(|word| word.contains('=')) {
+        return by_role(&words, loops);
     }
-    Ok(waits)
+    // `park` alone is meant for the journal's thread too.
+    let journal = (words == [Wait::Park.text()]).then_some(Wait::Park);
+    Ok(Waits { loops: by_loop(&words, loops)?, journal })
 }
 
 fn is_reader(index: usize, loops: Loops) -> bool {
@@ -139,11 +132,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: Result<&[Wait], &str>) {
-        let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true, dev: false };
-        let parse = |loops| parse(text, loops).map(|waits| waits.loops);
-        assert_eq!(parse(loops), expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
-        let dev = parse(Loops { dev: true, ..loops });
-        assert_eq!(dev.ok(), expected.ok().map(|_| vec![Wait::Park; 3]), "dev never spins: {text}");
+        let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true };
+        let waits = parse(text, loops).map(|waits| waits.loops);
+        assert_eq!(waits, expected.map(<[Wait]>::to_vec).map_err(str::to_owned), "{text}");
     }
 
     #[test]
@@ -162,7 +153,7 @@ mod tests {
     #[test]
     fn loops_for_ingress_alone_have_a_word_of_their_own() {
         use Wait::{Park, Spin, SpinThenPark};
-        let loops = Loops { count: 4, ingress: 2, feed: false, has_spare_cores: true, dev: false };
+        let loops = Loops { count: 4, ingress: 2, feed: false, has_spare_cores: true };
         for (text, expected) in [
             ("shard=spin,ingress=park", [Spin, Park, Park, Park]),
             ("ingress=spin,reader=spin", [SpinThenPark, Spin, Spin, Spin]),
@@ -175,7 +166,7 @@ mod tests {
     #[test]
     fn a_feed_apart_waits_as_a_shard_does_unless_it_has_a_word_of_its_own() {
         use Wait::{Park, Spin, SpinThenPark};
-        let loops = Loops { count: 4, ingress: 1, feed: true, has_spare_cores: true, dev: false };
+        let loops = Loops { count: 4, ingress: 1, feed: true, has_spare_cores: true };
         for (text, expected) in [
             ("auto", [SpinThenPark, SpinThenPark, SpinThenPark, Park]),
             ("spin", [Spin, Spin, Spin, Park]),
@@ -194,18 +185,18 @@ mod tests {
     #[test]
     fn the_journal_s_thread_waits_as_it_is_told_by_name_or_parks_with_all() {
         use Wait::{Park, Spin, SpinThenPark};
-        for (text, dev, expected) in [
-            ("auto", false, None),
-            ("park", false, Some(Park)),
-            ("spin", false, None),
-            ("spin,spin,spin", false, None),
-            ("shard=spin", false, None),
-            ("journal=auto", false, None),
-            ("journal=spin-then-park", false, Some(SpinThenPark)),
-            ("shard=park,journal=spin", false, Some(Spin)),
-            ("journal=spin", true, Some(Park)),
+        for (text, expected) in [
+            ("auto", None),
+            ("park", Some(Park)),
+            ("spin", None),
+            ("spin,spin,spin", None),
+            ("shard=spin", None),
+            ("journal=auto", None),
+            ("journal=spin-then-park", Some(SpinThenPark)),
+            ("shard=park,journal=spin", Some(Spin)),
+            ("journal=spin", Some(Spin)),
         ] {
-            let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true, dev };
+            let loops = Loops { count: 3, ingress: 0, feed: false, has_spare_cores: true };
             assert_eq!(parse(text, loops).map(|waits| waits.journal), Ok(expected), "{text}");
         }
     }
