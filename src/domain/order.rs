@@ -311,6 +311,7 @@ mod tests {
         assert_eq!(buy(1, 0).snapped_price(cent), None);
         // A ratio between two ticks is a limit all the same.
         assert_eq!(buy(5_190_000, 10_000_000).snapped_price(cent), Price::new(5_100));
+        assert_eq!(buy(5_194_999, 10_000_000).snapped_price(cent), Price::new(5_100));
         assert_eq!(buy(5_195_000, 10_000_000).snapped_price(cent), Price::new(5_200));
         let quarter = Tick::new(25).expect("a tick");
         assert_eq!(buy(5_124_000, 10_000_000).snapped_price(quarter), Price::new(5_125));

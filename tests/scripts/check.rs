@@ -147,9 +147,11 @@ impl Run {
                 let twin = twin.filter(|order| self.fast.shard_of(order.market) == shard).count();
                 assert_eq!(fast.open_orders(principal) as usize, twin, "{name}'s open orders at {at}");
             }
-            let (_, key) = self.names.key(principal);
-            let fast = self.fast.breaker(self.now, key);
-            assert_eq!(fast, self.twin.breaker(key), "{name}'s breaker at {at}");
+            for who in [name.clone(), format!("{name}/2")] {
+                let (_, key) = self.names.key(&who);
+                let fast = self.fast.breaker(self.now, key);
+                assert_eq!(fast, self.twin.breaker(key), "{who}'s breaker at {at}");
+            }
         }
         assert_eq!(self.fast.fees(), self.twin.fees, "the fees at {at}");
         for market in 0..self.names.markets.len() {
@@ -499,8 +501,8 @@ impl Run {
     }
 
     fn breaker(&mut self, who: &str, act: BreakerAct) -> (String, String) {
-        let wallet = self.wallet(who);
-        let (now, name) = (self.now, self.names.key(wallet));
+        let _ = self.wallet(who);
+        let (now, name) = (self.now, self.names.key(who));
         let (quantity, interval_ms) = match act {
             BreakerAct::Set { quantity, interval_ms } => (quantity, interval_ms),
             BreakerAct::Off => (0, 0),

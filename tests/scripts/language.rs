@@ -36,7 +36,8 @@
 //!
 //! An order's result lists its fills `maker size@price` (the maker's own price), who left on the
 //! way `-maker reason`, and then `rests 3`, `done`, `killed code` or `refused code`. A name with a
-//! dot (`alice.safe`) is another wallet of the principal before the dot.
+//! dot (`alice.safe`) is another wallet of the principal before the dot; one with a stroke (`alice/2`) is the same
+//! wallet by another API key of its owner.
 
 use outcry::domain::amount::ONE;
 use outcry::domain::{FeeSchedule, Mode, OrderType, Outcome, Payout, SelfTrade, Side};

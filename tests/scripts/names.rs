@@ -26,6 +26,7 @@ impl Names {
     /// its principal.
     pub fn wallet(&mut self, name: &str) -> (WalletNo, Vec<(WalletNo, WalletNo)>) {
         let mut new = Vec::new();
+        let (name, _) = name_and_key(name);
         let (owner, _) = name.split_once('.').unwrap_or((name, ""));
         let principal = self.known(owner).unwrap_or_else(|| {
             let number = self.next_wallet(owner);
@@ -118,7 +119,7 @@ impl Names {
             order_type: line.order_type,
             post_only: line.post_only,
             self_trade: line.self_trade,
-            owner: key_of(self.principals[wallet.index()]),
+            owner: self.key(&line.who).1,
             condition: None,
         };
         let place = PlaceOrder {
@@ -133,10 +134,12 @@ impl Names {
         place
     }
 
-    /// The API key of a wallet's principal.
-    pub fn key(&self, wallet: WalletNo) -> (WalletNo, ApiKey) {
-        let principal = self.principals[wallet.index()];
-        (principal, key_of(principal))
+    /// The principal of a known wallet's name, and the API key that is meant.
+    pub fn key(&self, name: &str) -> (WalletNo, ApiKey) {
+        let (name, key) = name_and_key(name);
+        let principal = self.principals[self.known(name).expect("whoever acts was made").index()];
+        let key = key.map_or(1, |key| key.parse().expect("a number"));
+        (principal, ApiKey((u128::from(principal.0) << 64 | key).to_be_bytes()))
     }
 
     /// The result of a replace, in the words of scripts.
@@ -220,9 +223,9 @@ impl BookRow {
     }
 }
 
-/// A key for each principal.
-fn key_of(principal: WalletNo) -> ApiKey {
-    ApiKey((u128::from(principal.0) + 1).to_be_bytes())
+/// A name without its key, if one is named.
+pub fn name_and_key(name: &str) -> (&str, Option<&str>) {
+    name.split_once('/').map_or((name, None), |(name, key)| (name, Some(key)))
 }
 
 /// How a breaker stands, in the words of scripts: what counts, what trips it, and whether it has tripped.

@@ -36,6 +36,8 @@ impl Draw {
 }
 
 pub const TRADERS: [&str; 5] = ["alice", "bob", "carol", "dave", "alice.safe"];
+/// Traders, one of them by a second key too.
+const KEYS: [&str; 6] = ["alice", "bob", "carol", "dave", "alice.safe", "alice/2"];
 const MARKETS: [&str; 3] = ["m", "n", "o"];
 const TICKS: [&str; 6] = ["10", "1", "0.5", "0.25", "0.1", "0.01"];
 
@@ -44,7 +46,7 @@ pub fn script(draw: &mut Draw, lines: usize) -> String {
     let mut script = head(draw);
     let mut labels = 0;
     for _ in 0..lines {
-        if draw.one_in(25) {
+        if draw.one_in(12) {
             breaker(draw, &mut script);
         } else {
             line(draw, &mut script, &mut labels, &MARKETS);
@@ -55,11 +57,11 @@ pub fn script(draw: &mut Draw, lines: usize) -> String {
 
 /// Quantities that few fills reach, within times of which some are over when the next fill comes.
 fn breaker(draw: &mut Draw, script: &mut String) {
-    let who = draw.pick(&TRADERS);
+    let who = draw.pick(&KEYS);
     let act = match draw.below(6) {
         0 => "off".to_owned(),
         1 | 2 => "reset".to_owned(),
-        _ => format!("{} within {}", amount(draw), draw.pick(&["0.001", "4", "9.5", "60"])),
+        _ => format!("{} within {}", amount(draw), draw.pick(&["0.001", "9.5", "60", "60"])),
     };
     let _ = writeln!(script, "{who} breaker {act}");
 }
@@ -199,7 +201,7 @@ fn money(draw: &mut Draw, script: &mut String) {
 
 /// One order line.
 pub fn order(draw: &mut Draw, label: u64, markets: &[&str]) -> String {
-    let who = draw.pick(&TRADERS);
+    let who = draw.pick(&KEYS);
     let (side, token) = (draw.pick(&["buy", "sell"]), draw.pick(&["yes", "no"]));
     let kind = draw.pick(&["gtc", "gtc", "gtc", "gtd", "fok", "fak"]);
     let price = match draw.below(8) {

@@ -14,11 +14,21 @@ pub(super) struct NaiveBreaker {
 }
 
 impl NaiveBreaker {
-    /// What counts at `now_ms`: fills of this eighth of the interval, and of the eight before.
+    /// What counts at `now_ms`: fills of this eighth of the interval, and of the eight before. These are all fills of
+    /// the last interval at least, and of an interval and a quarter at most.
     fn filled(&self, now_ms: u64) -> u64 {
         let eighth = self.interval_ms.div_ceil(8);
-        let counts = |(ms, _): &&(u64, u64)| now_ms / eighth <= ms / eighth + 8;
-        self.fills.iter().filter(counts).map(|(_, shares)| shares).sum()
+        let since = |first_ms| {
+            let counts = self.fills.iter().filter(|(ms, _)| first_ms <= *ms);
+            counts.map(|(_, shares)| shares).sum::<u64>()
+        };
+        let filled = since((now_ms / eighth).saturating_sub(8) * eighth);
+        assert!(
+            since((now_ms + 1).saturating_sub(self.interval_ms)) <= filled,
+            "never later than the rule says"
+        );
+        assert!(filled <= since(now_ms.saturating_sub(9 * eighth)), "nor for older fills");
+        filled
     }
 }
 

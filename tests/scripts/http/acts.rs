@@ -143,9 +143,9 @@ impl Run {
     }
 
     pub fn breaker(&mut self, who: &str, act: BreakerAct) -> Done {
-        let wallet = self.wallet(who);
-        let (principal, key) = self.names.key(wallet);
-        self.guarded.insert(self.names.wallets[principal.index()].clone());
+        let _ = self.wallet(who);
+        let (_, key) = self.names.key(who);
+        self.guarded.insert(who.to_owned());
         let (method, path, body) = match act {
             BreakerAct::Set { quantity, interval_ms } => {
                 let body = json!({ "quantity": text(quantity, ONE), "interval_ms": interval_ms });

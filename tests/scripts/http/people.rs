@@ -3,6 +3,7 @@
 use super::{Done, Run};
 use crate::common::trader::{Trader, hex_text, token_text};
 use crate::language::{MarketLine, text};
+use crate::names::name_and_key;
 use outcry::auth::{derive, keccak};
 use outcry::domain::amount::ONE;
 use outcry::domain::{Address, MarketNo, Mode, SignatureType, Tick, TokenId, WalletNo};
@@ -49,16 +50,19 @@ impl People {
         }
     }
 
-    /// The trader who signs for a wallet's name: its principal.
+    /// The trader who signs for a wallet's name: its principal, with the key that is named.
     pub fn trader(&mut self, who: &str) -> &mut Trader {
-        let owner = who.split('.').next().unwrap();
-        self.traders.get_mut(owner).expect("whoever acts was made")
+        self.traders.get_mut(&trader_name(who)).expect("whoever acts was made")
     }
 
     pub fn set_clock(&mut self, now_ms: u64) {
         for trader in self.traders.values_mut() {
             trader.clock_ms = Some(now_ms);
         }
+    }
+
+    fn signing_key(&self, name: &str) -> String {
+        hex_text(&self.bytes_for(name)).trim_start_matches("0x").to_owned()
     }
 
     /// 32 bytes that belong to this script alone.
@@ -76,14 +80,21 @@ impl Run {
             self.add_wallet(&name);
             self.twin.wallets.push(NaiveWallet { principal, cell: 0, frozen: false });
         }
+        if let (_, Some(nonce)) = name_and_key(name)
+            && !self.people.traders.contains_key(&trader_name(name))
+        {
+            let key = self.people.signing_key(owner_of(name));
+            let now_ms = Some(self.site.now_ms);
+            let trader = Trader::of_nonce(&key, nonce.parse().unwrap(), &mut self.site.public, now_ms);
+            self.people.traders.insert(trader_name(name), trader);
+        }
         wallet
     }
 
     fn add_wallet(&mut self, name: &str) {
         let Some((owner, _)) = name.split_once('.') else {
-            let key = hex_text(&self.people.bytes_for(name));
-            let trader =
-                Trader::at(key.trim_start_matches("0x"), &mut self.site.public, Some(self.site.now_ms));
+            let key = self.people.signing_key(name);
+            let trader = Trader::at(&key, &mut self.site.public, Some(self.site.now_ms));
             self.people.wallets.push(Wallet { address: trader.address, kind: SignatureType::Eoa });
             self.people.traders.insert(name.to_owned(), trader);
             return;
@@ -191,10 +202,10 @@ impl Run {
     /// A trader outside the script, with this many more USDC.
     fn filler(&mut self, usdc: u64) -> Trader {
         let now_ms = Some(self.site.now_ms);
-        let filler = self.people.traders.remove("filler").unwrap_or_else(|| {
-            let key = hex_text(&self.people.bytes_for("filler"));
-            Trader::at(key.trim_start_matches("0x"), &mut self.site.public, now_ms)
-        });
+        let filler =
+            self.people.traders.remove("filler").unwrap_or_else(|| {
+                Trader::at(&self.people.signing_key("filler"), &mut self.site.public, now_ms)
+            });
         let path = format!("/accounts/{}/credit", hex_text(&filler.address.0));
         self.site.operate(&path, &json!({ "amount": usdc.to_string() })).unwrap();
         filler
@@ -226,4 +237,15 @@ impl Run {
     pub fn market(&self, market: MarketNo) -> Market {
         self.people.markets[market.index()].clone()
     }
+}
+
+/// The principal before a dot or a stroke.
+fn owner_of(name: &str) -> &str {
+    name.split(['.', '/']).next().expect("a first part")
+}
+
+/// An owner, and the key if one is named: as `alice`, or `alice/2`.
+fn trader_name(name: &str) -> String {
+    let owner = owner_of(name);
+    name_and_key(name).1.map_or_else(|| owner.to_owned(), |key| format!("{owner}/{key}"))
 }

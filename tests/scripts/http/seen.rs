@@ -42,8 +42,7 @@ impl Run {
             }
         }
         for name in &self.guarded {
-            let wallet = self.names.wallets.iter().position(|other| other == name).unwrap();
-            let (_, key) = self.names.key(WalletNo(u32::try_from(wallet).unwrap()));
+            let (_, key) = self.names.key(name);
             state.insert(format!("breaker {name}"), breaker_text(self.twin.breaker(key)));
         }
         for market in self.market_numbers() {
