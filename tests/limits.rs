@@ -15,10 +15,13 @@ use fast::Fast;
 use language::{Command, MarketLine, OrderLine, Setup, parse};
 use names::Names;
 use outcry::domain::{Collateral, MarketNo, OrderId, Reject, Shares, TimeMs, WalletNo};
-use outcry::journal::Log;
-use outcry::journal::layout::order::FILLS_MAX;
-use outcry::journal::layout::{MoneyDirection, OrdersRemoved, RemovalReason};
-use outcry::shard::{CancelRefusal, OrderScope, PlaceOrder, Placed, Refusal, Status, TombstoneRefusal};
+use outcry::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
+use outcry::journal::layout::{MoneyDirection, OrdersRemoved, Record, RemovalReason};
+use outcry::journal::{Follower, Log};
+use outcry::shard::{
+    CancelRefusal, IfGone, OrderScope, PlaceOrder, Placed, Refusal, Replace, Status, TombstoneRefusal,
+};
+use std::sync::Arc;
 
 const NOW: TimeMs = TimeMs(1_700_000_000_000);
 const MARKET: MarketNo = MarketNo(0);
@@ -120,6 +123,75 @@ fn an_order_fills_at_most_as_many_makers_as_a_frame_holds() {
 }
 
 #[test]
+fn an_order_removes_at_most_as_many_makers_as_a_frame_holds() {
+    let makers = REMOVALS_MAX + 1;
+    let mut venue = Venue::open(10_000, 1, &["m"]);
+    for number in 0..makers {
+        assert_eq!(status(venue.place(&format!("alice buy yes 50 x1 gtc #{number}"))).0, Status::Live);
+    }
+    let killed = venue.place(&format!("alice buy no 50 x{makers} gtc maker #t"));
+    assert_eq!(status(killed), (Status::Killed(Reject::FillsLimit), 0));
+    assert_eq!(venue.fast.owner(MARKET).resting_count(), 1);
+    let rests = venue.place(&format!("alice buy no 50 x{makers} gtc maker #u"));
+    assert_eq!(status(rests), (Status::Live, 0));
+    assert_eq!(venue.fast.owner(MARKET).resting_count(), 1);
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
+fn a_new_tick_that_more_orders_are_off_than_one_frame_holds_takes_several() {
+    const IN_FRAME: u32 = 32_768;
+    let orders = IN_FRAME + 3;
+    let mut venue = Venue::open(orders, 2, &["m"]);
+    let mut order = venue.order("alice buy yes 1.01 x1 gtc #a");
+    for number in 0..orders {
+        order.id.0[..4].copy_from_slice(&number.to_le_bytes());
+        assert_eq!(status(venue.fast.owner(MARKET).place(NOW, &order.ready())).0, Status::Live);
+        if number % 1_000 == 0 {
+            venue.fast.log.free(venue.fast.log.claimed());
+        }
+    }
+    let log = Arc::clone(&venue.fast.log);
+    let mut follower = Follower::new(Arc::clone(&log), log.claimed(), None);
+    let coarser = outcry::domain::Tick::new(100).unwrap();
+    assert_eq!(venue.fast.owner(MARKET).set_tick(NOW, MARKET, coarser), Ok(orders as usize));
+    assert_eq!(venue.fast.owner(MARKET).resting_count(), 0);
+    let mut frames = Vec::new();
+    while let Some(frame) = follower.next(log.claimed()).unwrap() {
+        frames.push(match Record::decode(frame.kind, frame.payload).unwrap() {
+            Record::OrdersRemoved(record) => (record.reason, record.orders),
+            Record::TickChanged(record) => (RemovalReason::TickChanged, record.removed),
+            other => panic!("{other:?}"),
+        });
+    }
+    let counts: Vec<_> = frames.iter().map(|(reason, removed)| (*reason, removed.len())).collect();
+    assert_eq!(counts, [(RemovalReason::TickChanged, 3), (RemovalReason::TickChanged, IN_FRAME as usize)]);
+    let mut all: Vec<_> = frames.into_iter().flat_map(|(_, removed)| removed).collect();
+    all.dedup();
+    assert!(all.is_sorted() && all.len() == orders as usize, "each once, oldest first");
+}
+
+#[test]
+fn what_expired_counts_no_more_when_it_is_asked_who_is_covered() {
+    // More than a sweep removes in one piece.
+    const EXPIRING: u32 = 257;
+    let mut venue = Venue::open(1_000, 1, &["m"]);
+    for number in 0..EXPIRING {
+        let order = format!("alice buy yes 60 x1 gtd #{number} expires 10");
+        assert_eq!(status(venue.place(&order)).0, Status::Live);
+    }
+    assert_eq!(status(venue.place("alice buy yes 40 x1 gtc #stays")).0, Status::Live);
+    let alice = venue.wallet("alice");
+    assert!(venue.fast.money(NOW, alice, MoneyDirection::Debit, 999_999_500_000));
+    let later = NOW.plus_ms(10_000);
+    while venue.fast.owner(MARKET).sweep(later) {}
+    venue.fast.follow();
+    let left: Vec<_> = venue.fast.book(MARKET).iter().map(|row| venue.names.label(&row.id)).collect();
+    assert_eq!(left, ["stays"]);
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
 fn some_thousand_expired_orders_leave_before_an_order_and_more_make_it_busy() {
     const MOST: u64 = 16 * 256;
     for (expiring, expected) in [(MOST - 1, None), (MOST, None), (MOST + 1, Some(Reject::Busy))] {
@@ -167,6 +239,30 @@ fn a_full_pool_refuses_another_book_until_one_is_empty() {
         venue.fast.owner(MARKET).set_tick(NOW, MarketNo(1), coarser).unwrap_err().reject,
         Reject::NoRoomForBook
     );
+}
+
+#[test]
+fn a_full_pool_refuses_a_replace_that_needs_another_book() {
+    let mut venue = Venue::open(16, 2, &["m", "n", "o"]);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #a in m")), None);
+    assert_eq!(refused(venue.place("alice buy yes 50 x1 gtc #b in n")), None);
+    let b = venue.names.orders["b"].id;
+    for (leaving, coming, expected) in [
+        (vec![], "alice buy yes 50 x1 gtc #c in o", Err(Reject::NoRoomForBook)),
+        (vec![], "alice buy yes 49 x1 gtc #d in n", Ok(0)),
+        // The book of its market is given back and taken again.
+        (vec![b, OrderId([7; 32])], "alice buy yes 48 x1 gtc #e in n", Ok(1)),
+    ] {
+        let before = venue.fast.owner(MARKET).resting_count();
+        let coming = [venue.order(coming)];
+        let principal = coming[0].principal;
+        let request = Replace { principal, leaving: &leaving, coming: &coming, if_gone: IfGone::Place };
+        let replaced = venue.fast.replace(NOW, &request);
+        assert_eq!(replaced.map(|done| done.left.len()).map_err(|refusal| refusal.reject), expected);
+        let came = usize::from(expected.is_ok());
+        assert_eq!(venue.fast.owner(MARKET).resting_count(), before + came - expected.unwrap_or(0));
+        venue.fast.agrees_with_its_log();
+    }
 }
 
 #[test]
@@ -218,13 +314,13 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
     };
     let mut payload = Vec::new();
     filler.encode(&mut payload);
-    let log = std::sync::Arc::clone(&venue.fast.log);
+    let log = Arc::clone(&venue.fast.log);
     // Until orders have no room; nobody follows the log, so nothing is freed.
     while log.room_for_order(1) {
         log.append(OrdersRemoved::KIND, &payload);
     }
     let (a, b) = (venue.names.orders["a"].id, venue.names.orders["b"].id);
-    let cells = std::sync::Arc::clone(&venue.fast.cells);
+    let cells = Arc::clone(&venue.fast.cells);
     let before = cells.balance(bob);
     let shard = venue.fast.owner(MARKET);
     assert_eq!(refused(shard.place(NOW, &order.ready())), Some(Reject::Busy));
@@ -254,7 +350,7 @@ fn a_cancel_of_more_orders_than_one_frame_holds_takes_several_and_stops_with_the
             venue.fast.log.free(venue.fast.log.claimed());
         }
     }
-    let log = std::sync::Arc::clone(&venue.fast.log);
+    let log = Arc::clone(&venue.fast.log);
     log.free(log.claimed());
     // Room for two frames of the cancel and not for three.
     let frame = 262_208;
