@@ -5,7 +5,9 @@ use std::fs::metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::super::disk::{Disk, Done};
+use rustix::fs::OFlags;
+
+use super::super::disk::{Direct, Disk, Done};
 use super::super::open::open_on;
 use super::super::segment::ROW_BYTES;
 use super::snapshots::{add, bench, keep, snapshots_on};
@@ -40,6 +42,36 @@ fn nothing_is_named_before_it_is_synced(done: &[Done]) -> usize {
     count
 }
 
+/// Asserts that whoever writes to a file that got its name in one of these directories finds the name on the disk;
+/// returns how many are written to.
+#[track_caller]
+fn every_name_is_synced_before_its_file_is_written(done: &[Done], directories: &[u64]) -> usize {
+    let mut count = 0;
+    for (at, named) in done.iter().enumerate() {
+        let Done::Named(file) = *named else { continue };
+        let behind = &done[at + 1..];
+        let Some(until) = behind.iter().position(|done| *done == Done::Wrote(file)) else { continue };
+        let is_synced =
+            behind[..until].iter().any(|done| directories.iter().any(|of| *done == Done::Synced(*of)));
+        assert!(is_synced, "file {file}, named at {at} of {done:?}");
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn what_is_written_to_a_segment_is_on_the_disk_when_the_write_returns() {
+    let home = Home::new();
+    let path = home.data.path().join("segment");
+    std::fs::write(&path, [0; 4_096]).unwrap();
+    for direct in [Direct::Yes, Direct::No] {
+        let (file, opened) = Disk::open_synchronous(&path, direct).unwrap();
+        let flags = rustix::fs::fcntl_getfl(&file).unwrap();
+        assert!(flags.contains(OFlags::DSYNC), "{direct:?}: {flags:?}");
+        assert_eq!(flags.contains(OFlags::DIRECT), opened == Direct::Yes);
+    }
+}
+
 #[test]
 fn a_new_directory_its_identity_and_its_segments_are_on_the_disk_before_their_names_count() {
     let home = Home { segment_bytes: 5 * ROW_BYTES, ..Home::new() };
@@ -52,6 +84,8 @@ fn a_new_directory_its_identity_and_its_segments_are_on_the_disk_before_their_na
     started.writer.stop(TimeMs(2)).unwrap();
     let done = disk.done();
     assert!(3 < nothing_is_named_before_it_is_synced(&done), "an identity and some segments");
+    let segments = inode(&segment::directory(home.data.path()));
+    assert!(2 < every_name_is_synced_before_its_file_is_written(&done, &[segments]), "some segments");
     let above = home.data.path().canonicalize().unwrap();
     first(&done, Done::Synced(inode(above.parent().unwrap())));
 }
