@@ -7,9 +7,9 @@ use crate::domain::{
     SelfTrade, Side, SignatureType, Tick, TokenId, WalletKind,
 };
 use crate::journal::layout::{
-    ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MatchKind, Money, MoneyDirection,
-    OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record, RemovalReason,
-    Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
+    ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
+    MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record,
+    RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
 };
 
 /// Makes a record that cannot follow an order resting at the position.

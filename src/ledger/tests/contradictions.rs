@@ -25,6 +25,13 @@ fn whatever_a_record_contradicts_is_named() {
         taker.fills[0].taker_leg = Collateral(taker_leg);
         taker
     };
+    // Sells to a buyer at 40.
+    let fill = |maker, change: fn(&mut Fill)| {
+        let seller = order(BOB, Side::Sell, Outcome::Zero, 40, 2);
+        let mut taker = filled(seller, maker, MatchKind::Transfer, 40, 4_000_000);
+        change(&mut taker.fills[0]);
+        taker
+    };
     let removed = || OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: vec![Position(320)] };
     let cases: Vec<(&str, Vec<Record>)> = vec![
         (
@@ -116,6 +123,49 @@ fn whatever_a_record_contradicts_is_named() {
         (
             "a transfer's legs differ",
             vec![bid.clone().into(), legs(Side::Sell, Outcome::Zero, MatchKind::Transfer, 3_999_999).into()],
+        ),
+        (
+            "a market names no event",
+            vec![MarketText { time, market: MARKET, event: Some(0), text: "{}".into() }.into()],
+        ),
+        ("a cell fell below zero", vec![Money { amount: Collateral(100_000_001), ..debit("all") }.into()]),
+        ("a fill names no order", vec![fill(Position(320), |_| ()).into()]),
+        (
+            "a fill names an order that does not rest there",
+            vec![bid.clone().into(), removed().into(), fill(Position(320), |_| ()).into()],
+        ),
+        (
+            "a maker was filled at another price than its own",
+            vec![bid.clone().into(), fill(Position(320), |fill| fill.price = price(41)).into()],
+        ),
+        (
+            "a maker was filled for more than is open",
+            vec![bid.clone().into(), fill(Position(320), |fill| fill.shares = Shares(10_000_001)).into()],
+        ),
+        (
+            "a fee is above the proceeds",
+            vec![
+                bid.clone().into(),
+                fill(Position(320), |fill| fill.taker_fee = Collateral(4_000_001)).into(),
+            ],
+        ),
+        (
+            "a wallet gave shares that it does not hold",
+            vec![bid.clone().into(), fill(Position(320), |_| ()).into()],
+        ),
+        (
+            "a reserve fell below zero",
+            vec![
+                OrderPlaced { reserved: Collateral(3_999_999), ..bid.clone() }.into(),
+                legs(Side::Buy, Outcome::One, MatchKind::Mint, 6_000_000).into(),
+            ],
+        ),
+        (
+            "backing fell below zero",
+            vec![
+                order(ALICE, Side::Sell, Outcome::Zero, 40, 1).into(),
+                legs(Side::Sell, Outcome::One, MatchKind::Merge, 6_000_000).into(),
+            ],
         ),
         (
             "a fill names another kind of match",
