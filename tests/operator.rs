@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "operator/contradiction.rs"]
+mod contradiction;
 #[path = "operator/init.rs"]
 mod init;
 #[path = "operator/money.rs"]
