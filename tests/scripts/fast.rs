@@ -98,22 +98,12 @@ impl Fast {
         Shard::new(settings, cells, registry, Arc::clone(&self.log))
     }
 
-    /// Rebuilds the cells and every shard from the ledger.
+    /// Rebuilds the registry, the cells and every shard from the ledger.
     pub fn restart(&mut self, shards: u16) {
         self.settings.shards = shards;
         self.cells = Arc::new(Cells::new(WALLETS_MAX, shards));
-        for row in self.ledger.wallets() {
-            self.cells.credit(row.wallet, row.cell);
-        }
-        self.cells.fee_credit(ShardNo(0), self.ledger.fees());
-        let breakers = self.registry.breakers().map(|row| (row.principal, row.key, BreakerState::default()));
-        let logged = self.ledger.breakers().map(|(principal, key, row)| {
-            let &outcry::ledger::BreakerRow { quantity, interval_ms, tripped } = row;
-            (principal, key, BreakerState { quantity, interval_ms, tripped })
-        });
-        for (principal, key, state) in breakers.chain(logged) {
-            self.writer.set_breaker(principal, key, state).expect("it has a row");
-        }
+        (self.registry, self.writer) = Registry::with_capacity(WALLETS_MAX, MARKETS_MAX);
+        outcry::registrar::restore(&self.ledger, &mut self.writer, &self.cells).expect("there is room");
         let restored = self.all_settings(shards).map(|settings| {
             let (cells, registry) = (Arc::clone(&self.cells), Arc::clone(&self.registry));
             let log = Arc::clone(&self.log);
