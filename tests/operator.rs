@@ -7,6 +7,8 @@ mod common;
 mod contradiction;
 #[path = "operator/init.rs"]
 mod init;
+#[path = "operator/late.rs"]
+mod late;
 #[path = "operator/money.rs"]
 mod money;
 #[path = "operator/token.rs"]
@@ -17,7 +19,6 @@ use common::trader::{KEYS, Trader, Wish, token};
 use outcry::domain::Side;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use tempfile::TempDir;
 
 const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
@@ -393,40 +394,6 @@ fn dev_and_serve_refuse_each_other_s_directories_and_change_nothing_there() {
     assert!(!new.exists());
     dev.words(["--fresh"]).start().stop();
     serve.start().stop();
-}
-
-#[test]
-fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_of_a_backup() {
-    let folder = folder();
-    let plan = plan_in(folder.path());
-    let data_dir = plan.data_dir();
-    let (log, backup) = (folder.path().join("ring"), folder.path().join("backup"));
-    let exchange = plan.start();
-    for number in 10..30 {
-        operator(&exchange, &["account", "credit", &format!("0x{number:040}"), "1"]);
-    }
-    exchange.stop();
-    let copy = |from: &Path, to: &Path| {
-        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-    };
-    copy(&data_dir, &backup);
-    let wallets = journal("replay", &data_dir);
-    let wallets = wallets.lines().find_map(|line| line.strip_prefix("wallets ")).unwrap().trim().to_owned();
-    let needed = format!("sizes.wallets: got 16, and the journal holds {wallets} wallets: give it at least");
-    for (setting, words) in [
-        ("sizes.wallets=16", needed.as_str()),
-        ("sizes.resting_orders=1", "sizes.resting_orders: got 1, of each shard"),
-    ] {
-        let output = plan.clone().set(setting).run();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success() && said.contains(words), "{setting}: {said}");
-        assert!(!log.exists(), "{setting} leaves {}", log.display());
-        let text = journal("verify", &data_dir);
-        assert!(text.contains("stopped in good order") && text.ends_with("good\n"), "{setting}: {text}");
-    }
-    std::fs::remove_dir_all(&data_dir).unwrap();
-    copy(&backup, &data_dir);
-    plan.start().stop();
 }
 
 #[test]

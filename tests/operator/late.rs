@@ -1,0 +1,90 @@
+//! Starts that are refused late, when the journal has gone on: they stop in good order, one start more, and leave no log
+//! that would be ahead of a backup.
+
+use super::{folder, journal, operator, plan_in};
+use crate::common::trader::{KEYS, Trader, Wish, token};
+use outcry::domain::Side;
+use std::path::Path;
+use std::process::Command;
+
+fn in_good_order(starts: u32) -> String {
+    format!(", {starts} starts, stopped in good order")
+}
+
+#[test]
+fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_of_a_backup() {
+    let folder = folder();
+    let plan = plan_in(folder.path());
+    let data_dir = plan.data_dir();
+    let (log, backup) = (folder.path().join("ring"), folder.path().join("backup"));
+    let exchange = plan.start();
+    for number in 10..30 {
+        operator(&exchange, &["account", "credit", &format!("0x{number:040}"), "1"]);
+    }
+    exchange.stop();
+    let copy = |from: &Path, to: &Path| {
+        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
+    };
+    copy(&data_dir, &backup);
+    let wallets = journal("replay", &data_dir);
+    let wallets = wallets.lines().find_map(|line| line.strip_prefix("wallets ")).unwrap().trim().to_owned();
+    let needed = format!("sizes.wallets: got 16, and the journal holds {wallets} wallets: give it at least");
+    // The registry is made before the journal goes on, a shard after that.
+    for (setting, words, starts) in [
+        ("sizes.wallets=16", needed.as_str(), 1),
+        ("sizes.resting_orders=1", "sizes.resting_orders: got 1, of each shard", 2),
+    ] {
+        let output = plan.clone().set(setting).run();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!output.status.success() && said.contains(words), "{setting}: {said}");
+        assert!(!log.exists(), "{setting} leaves {}", log.display());
+        let text = journal("verify", &data_dir);
+        assert!(text.contains(&in_good_order(starts)), "{setting}: {text}");
+    }
+    std::fs::remove_dir_all(&data_dir).unwrap();
+    copy(&backup, &data_dir);
+    plan.start().stop();
+}
+
+#[test]
+fn a_start_whose_archive_of_orders_is_damaged_says_so_and_goes_on_once_it_is_mended() {
+    let folder = folder();
+    let plan = plan_in(folder.path());
+    let (data_dir, log) = (plan.data_dir(), folder.path().join("log"));
+    let exchange = plan.start();
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    let markets = exchange.read("/simplified-markets");
+    let token = token(markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap());
+    // It is killed, so the snapshot's archive has it.
+    let wish = Wish { token, side: Side::Buy, price: 100, shares: 500_000_000, kind: "FAK", neg_risk: false };
+    let order = trader.sign(&wish);
+    let killed = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+    assert_eq!(killed.json()["code"], "fak_no_match");
+    operator(&exchange, &["snapshot"]);
+    exchange.stop();
+
+    let runs = std::fs::read_dir(data_dir.join("snapshots")).unwrap().map(|file| file.unwrap().path());
+    let run = runs.into_iter().find(|file| file.extension().is_some_and(|end| end == "run")).unwrap();
+    let whole = std::fs::read(&run).unwrap();
+    // What a shard remembers of it comes before its row.
+    let at = whole.windows(32).position(|bytes| bytes == order.id.0).unwrap();
+    let mut damaged = whole.clone();
+    damaged[at] ^= 1;
+    std::fs::write(&run, damaged).unwrap();
+    for _ in 0..2 {
+        let output = plan.run();
+        let said = String::from_utf8_lossy(&output.stderr);
+        let place = run.file_name().unwrap().to_str().unwrap();
+        assert!(!output.status.success() && said.contains(place), "{said}");
+        assert!(said.contains("move its directory away to begin from the segments"), "{said}");
+        assert!(!log.exists(), "it leaves {}", log.display());
+    }
+    std::fs::write(&run, whole).unwrap();
+    let text = journal("verify", &data_dir);
+    assert!(text.contains(&in_good_order(3)), "{text}");
+    let exchange = plan.start();
+    let again = trader.ask(&mut exchange.connect(), "POST", "/order", &order.body).unwrap();
+    assert_eq!((again.status, again.header("Idempotent-Replayed")), (400, Some("true")));
+    exchange.stop();
+}
