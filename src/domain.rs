@@ -11,6 +11,7 @@
 //! | time | [`TimeMs`], milliseconds since 1970 | |
 
 pub mod amount;
+pub(crate) mod byte;
 pub mod dialect;
 pub mod fee;
 pub mod ids;

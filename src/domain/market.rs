@@ -1,15 +1,17 @@
 //! What a market is to the trade path: two outcomes, a mode, a payout.
 
 use super::amount::{Collateral, ONE, Shares};
+use super::byte::byte_enum;
 
-/// One of the two outcomes of a market.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Outcome {
-    /// The first token, in whose terms the market's one book is kept.
-    Zero = 0,
-    /// The second token.
-    One = 1,
+byte_enum! {
+    /// One of the two outcomes of a market.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Outcome {
+        /// The first token, in whose terms the market's one book is kept.
+        Zero = 0,
+        /// The second token.
+        One = 1,
+    }
 }
 
 impl Outcome {
@@ -27,48 +29,26 @@ impl Outcome {
     pub const fn index(self) -> usize {
         self as usize
     }
-
-    /// The outcome of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Zero),
-            1 => Some(Self::One),
-            _ => None,
-        }
-    }
 }
 
-/// What may be done in a market, or on the whole exchange.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Mode {
-    /// Orders and cancels.
-    Open = 0,
-    /// Cancels, and orders that only rest.
-    PostOnly = 1,
-    /// Cancels only: a market that is paused, an exchange that drains.
-    CancelOnly = 2,
-    /// Cancels only, for a market that is over: imported as history, or closed later.
-    Closed = 3,
-    /// The payout is known; shares can be redeemed. Final.
-    Resolved = 4,
+byte_enum! {
+    /// What may be done in a market, or on the whole exchange.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Mode {
+        /// Orders and cancels.
+        Open = 0,
+        /// Cancels, and orders that only rest.
+        PostOnly = 1,
+        /// Cancels only: a market that is paused, an exchange that drains.
+        CancelOnly = 2,
+        /// Cancels only, for a market that is over: imported as history, or closed later.
+        Closed = 3,
+        /// The payout is known; shares can be redeemed. Final.
+        Resolved = 4,
+    }
 }
 
 impl Mode {
-    /// The mode of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Open),
-            1 => Some(Self::PostOnly),
-            2 => Some(Self::CancelOnly),
-            3 => Some(Self::Closed),
-            4 => Some(Self::Resolved),
-            _ => None,
-        }
-    }
-
     /// True if a market in this mode is over.
     #[must_use]
     pub const fn is_closed(self) -> bool {

@@ -4,17 +4,19 @@
 //! [`OrderFields`]. Expiration, order type, post-only and the owner are not signed.
 
 use super::amount::{Collateral, Shares};
+use super::byte::byte_enum;
 use super::ids::{Address, ApiKey, ConditionId, TokenId, Word};
 use super::price::{PRICE_ONE, Price, Tick, divided};
 
-/// Buy or sell, of the order's own token.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum Side {
-    /// Pays collateral, receives shares.
-    Buy = 0,
-    /// Gives shares, receives collateral.
-    Sell = 1,
+byte_enum! {
+    /// Buy or sell, of the order's own token.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Side {
+        /// Pays collateral, receives shares.
+        Buy = 0,
+        /// Gives shares, receives collateral.
+        Sell = 1,
+    }
 }
 
 impl Side {
@@ -41,30 +43,21 @@ impl Side {
             Self::Sell => "SELL",
         }
     }
-
-    /// The side of a stored or signed byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Buy),
-            1 => Some(Self::Sell),
-            _ => None,
-        }
-    }
 }
 
-/// How long an order lives.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum OrderType {
-    /// Good till cancelled.
-    Gtc = 0,
-    /// Good till its expiration, to the millisecond.
-    Gtd = 1,
-    /// Filled whole at once, or killed.
-    Fok = 2,
-    /// Filled as far as possible at once; the rest is killed.
-    Fak = 3,
+byte_enum! {
+    /// How long an order lives.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum OrderType {
+        /// Good till cancelled.
+        Gtc = 0,
+        /// Good till its expiration, to the millisecond.
+        Gtd = 1,
+        /// Filled whole at once, or killed.
+        Fok = 2,
+        /// Filled as far as possible at once; the rest is killed.
+        Fak = 3,
+    }
 }
 
 impl OrderType {
@@ -84,71 +77,34 @@ impl OrderType {
             Self::Fak => "FAK",
         }
     }
+}
 
-    /// The type of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Gtc),
-            1 => Some(Self::Gtd),
-            2 => Some(Self::Fok),
-            3 => Some(Self::Fak),
-            _ => None,
-        }
+byte_enum! {
+    /// Who gives way when a principal would trade with itself.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub enum SelfTrade {
+        /// The incoming order stops there; what was filled before stays filled.
+        #[default]
+        ExpireTaker = 0,
+        /// The resting order is removed and the walk goes on.
+        ExpireMaker = 1,
+        /// Both.
+        ExpireBoth = 2,
     }
 }
 
-/// Who gives way when a principal would trade with itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum SelfTrade {
-    /// The incoming order stops there; what was filled before stays filled.
-    #[default]
-    ExpireTaker = 0,
-    /// The resting order is removed and the walk goes on.
-    ExpireMaker = 1,
-    /// Both.
-    ExpireBoth = 2,
-}
-
-impl SelfTrade {
-    /// The rule of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::ExpireTaker),
-            1 => Some(Self::ExpireMaker),
-            2 => Some(Self::ExpireBoth),
-            _ => None,
-        }
-    }
-}
-
-/// Which kind of account `maker` is and how the signature is checked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(u8)]
-pub enum SignatureType {
-    /// The signer itself.
-    Eoa = 0,
-    /// The signer's Polymarket proxy (CREATE2).
-    Proxy = 1,
-    /// The signer's Gnosis safe (CREATE2).
-    Safe = 2,
-    /// A linked deposit wallet, signed through ERC-7739.
-    Deposit = 3,
-}
-
-impl SignatureType {
-    /// The type of a wire or stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Eoa),
-            1 => Some(Self::Proxy),
-            2 => Some(Self::Safe),
-            3 => Some(Self::Deposit),
-            _ => None,
-        }
+byte_enum! {
+    /// Which kind of account `maker` is and how the signature is checked.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum SignatureType {
+        /// The signer itself.
+        Eoa = 0,
+        /// The signer's Polymarket proxy (CREATE2).
+        Proxy = 1,
+        /// The signer's Gnosis safe (CREATE2).
+        Safe = 2,
+        /// A linked deposit wallet, signed through ERC-7739.
+        Deposit = 3,
     }
 }
 

@@ -6,36 +6,33 @@
 
 use super::holdings::list;
 use super::{Act, Entry};
+use crate::domain::byte::byte_enum;
 use crate::domain::{Collateral, MarketNo, Outcome, Position, Shares, Side, TimeMs, WalletNo};
 use crate::memory::wire::{bytes, structs};
 
-/// What a row is about.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum Kind {
-    /// Bought or sold.
-    Trade = 0,
-    /// Collateral became pairs.
-    Split = 1,
-    /// Pairs became collateral.
-    Merge = 2,
-    /// Shares became their payout.
-    Redeem = 3,
-    /// The operator's credit.
-    Deposit = 4,
-    /// The operator's debit.
-    Withdrawal = 5,
+byte_enum! {
+    /// What a row is about.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum Kind {
+        /// Bought or sold.
+        Trade = 0,
+        /// Collateral became pairs.
+        Split = 1,
+        /// Pairs became collateral.
+        Merge = 2,
+        /// Shares became their payout.
+        Redeem = 3,
+        /// The operator's credit.
+        Deposit = 4,
+        /// The operator's debit.
+        Withdrawal = 5,
+    }
 }
 
 impl Kind {
     /// Every kind, in the order of their numbers.
     pub const ALL: [Self; 6] =
         [Self::Trade, Self::Split, Self::Merge, Self::Redeem, Self::Deposit, Self::Withdrawal];
-
-    /// The kind of a stored byte.
-    const fn from_byte(byte: u8) -> Option<Self> {
-        if (byte as usize) < Self::ALL.len() { Some(Self::ALL[byte as usize]) } else { None }
-    }
 
     /// The word that clients know.
     #[must_use]
@@ -51,24 +48,14 @@ impl Kind {
     }
 }
 
-/// A wallet's part in a trade.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Role {
-    /// Its order arrived.
-    Taker = 0,
-    /// Its order rested.
-    Maker = 1,
-}
-
-impl Role {
-    /// The role of a stored byte.
-    const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Taker),
-            1 => Some(Self::Maker),
-            _ => None,
-        }
+byte_enum! {
+    /// A wallet's part in a trade.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum Role {
+        /// Its order arrived.
+        Taker = 0,
+        /// Its order rested.
+        Maker = 1,
     }
 }
 

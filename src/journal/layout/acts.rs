@@ -1,6 +1,7 @@
 //! What shards and the registrar decide besides orders.
 
 use super::record;
+use crate::domain::byte::byte_enum;
 use crate::domain::{
     Collateral, MarketNo, Mode, OrderId, Payout, Position, Shares, Tick, TimeMs, WalletNo, Word,
 };
@@ -9,57 +10,38 @@ use crate::journal::checksum;
 use crate::journal::log::Parts;
 use crate::memory::wire::{Wire, Words, bytes, put_count};
 
-/// Why a resting order left its book without being filled.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum RemovalReason {
-    /// Its principal cancelled it.
-    Cancelled = 0,
-    /// Its expiration came.
-    Expired = 1,
-    /// The wallet's money or shares no longer covered it.
-    Unfunded = 2,
-    /// Self-trade prevention removed it.
-    SelfTrade = 3,
-    /// Its price is off the new tick's grid.
-    TickChanged = 4,
-    /// Its market was resolved.
-    MarketResolved = 5,
-    /// The operator removed it.
-    Operator = 6,
-    /// What was left of it is worth less than a millionth, so nobody could fill it.
-    Dust = 7,
-    /// Its principal replaced it.
-    Replaced = 8,
-    /// Its key's dead-man switch went off.
-    HeartbeatMissed = 9,
-    /// The connection that promised to answer for its key's orders was lost.
-    Disconnected = 10,
-    /// Its key's fill-rate breaker tripped.
-    FillRate = 11,
+byte_enum! {
+    /// Why a resting order left its book without being filled.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum RemovalReason {
+        /// Its principal cancelled it.
+        Cancelled = 0,
+        /// Its expiration came.
+        Expired = 1,
+        /// The wallet's money or shares no longer covered it.
+        Unfunded = 2,
+        /// Self-trade prevention removed it.
+        SelfTrade = 3,
+        /// Its price is off the new tick's grid.
+        TickChanged = 4,
+        /// Its market was resolved.
+        MarketResolved = 5,
+        /// The operator removed it.
+        Operator = 6,
+        /// What was left of it is worth less than a millionth, so nobody could fill it.
+        Dust = 7,
+        /// Its principal replaced it.
+        Replaced = 8,
+        /// Its key's dead-man switch went off.
+        HeartbeatMissed = 9,
+        /// The connection that promised to answer for its key's orders was lost.
+        Disconnected = 10,
+        /// Its key's fill-rate breaker tripped.
+        FillRate = 11,
+    }
 }
 
 impl RemovalReason {
-    /// The reason of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Cancelled),
-            1 => Some(Self::Expired),
-            2 => Some(Self::Unfunded),
-            3 => Some(Self::SelfTrade),
-            4 => Some(Self::TickChanged),
-            5 => Some(Self::MarketResolved),
-            6 => Some(Self::Operator),
-            7 => Some(Self::Dust),
-            8 => Some(Self::Replaced),
-            9 => Some(Self::HeartbeatMissed),
-            10 => Some(Self::Disconnected),
-            11 => Some(Self::FillRate),
-            _ => None,
-        }
-    }
-
     /// The reason in words, as answers and dumps show it.
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -154,28 +136,16 @@ impl Tombstone {
     }
 }
 
-/// What a user does with a pair of shares.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum ActKind {
-    /// Collateral becomes a pair.
-    Split = 0,
-    /// A pair becomes collateral.
-    Merge = 1,
-    /// Shares of a resolved market become their payout.
-    Redeem = 2,
-}
-
-impl ActKind {
-    /// The kind of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Split),
-            1 => Some(Self::Merge),
-            2 => Some(Self::Redeem),
-            _ => None,
-        }
+byte_enum! {
+    /// What a user does with a pair of shares.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum ActKind {
+        /// Collateral becomes a pair.
+        Split = 0,
+        /// A pair becomes collateral.
+        Merge = 1,
+        /// Shares of a resolved market become their payout.
+        Redeem = 2,
     }
 }
 bytes!(ActKind);
@@ -268,25 +238,14 @@ record! {
     }
 }
 
-/// Which way the operator's money goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
-pub enum MoneyDirection {
-    /// Into the wallet.
-    Credit = 0,
-    /// Out of the wallet.
-    Debit = 1,
-}
-
-impl MoneyDirection {
-    /// The direction of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Credit),
-            1 => Some(Self::Debit),
-            _ => None,
-        }
+byte_enum! {
+    /// Which way the operator's money goes.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+    pub enum MoneyDirection {
+        /// Into the wallet.
+        Credit = 0,
+        /// Out of the wallet.
+        Debit = 1,
     }
 }
 bytes!(MoneyDirection);

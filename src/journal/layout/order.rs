@@ -11,6 +11,7 @@
 use super::acts::RemovalReason;
 use super::record;
 use super::signed::SIGNED_BYTES_MAX;
+use crate::domain::byte::byte_enum;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderFields, OrderId, OrderType, Outcome, Position, Price, Reject,
@@ -42,28 +43,16 @@ const _: () = assert!(
     "the largest order fits one frame"
 );
 
-/// How two orders met.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum MatchKind {
-    /// Buyer and seller of one token: shares change hands.
-    Transfer = 0,
-    /// Two buyers, one of each token: a pair is created for exactly 1.
-    Mint = 1,
-    /// Two sellers, one of each token: a pair is burned for exactly 1.
-    Merge = 2,
-}
-
-impl MatchKind {
-    /// The kind of a stored byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            0 => Some(Self::Transfer),
-            1 => Some(Self::Mint),
-            2 => Some(Self::Merge),
-            _ => None,
-        }
+byte_enum! {
+    /// How two orders met.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum MatchKind {
+        /// Buyer and seller of one token: shares change hands.
+        Transfer = 0,
+        /// Two buyers, one of each token: a pair is created for exactly 1.
+        Mint = 1,
+        /// Two sellers, one of each token: a pair is burned for exactly 1.
+        Merge = 2,
     }
 }
 bytes!(MatchKind);
