@@ -113,7 +113,7 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
         ("", "q is required", "q", "", "1 to 512 bytes of text"),
         ("?q=", "q is required", "q", "", "1 to 512 bytes of text"),
         ("?q=%20+", "q is required", "q", "  ", "1 to 512 bytes of text"),
-        ("?q=%ff", "q is invalid", "q", "%ff", "1 to 512 bytes of text"),
+        ("?q=%ff", "q is invalid", "q", "%ff", "percent-encoded UTF-8"),
         (&format!("?q={long}"), "q is invalid", "q", "513 bytes", "1 to 512 bytes of text"),
         ("?q=a&limit_per_type=0", "limit_per_type is invalid", "limit_per_type", "0", number),
         ("?q=a&limit_per_type=501", "limit_per_type is invalid", "limit_per_type", "501", number),

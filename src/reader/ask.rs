@@ -119,7 +119,7 @@ impl Refused {
     }
 
     /// Writes the body to the end of `out` and returns the status.
-    fn tell(&self, out: &mut Vec<u8>) -> u16 {
+    pub(super) fn tell(&self, out: &mut Vec<u8>) -> u16 {
         self.write(&mut Writer::new(out));
         self.status
     }

@@ -21,7 +21,7 @@
 //! says which tags are related, and there are no chats and no templates here.
 
 mod lists;
-mod params;
+pub(super) mod params;
 mod scope;
 mod write;
 
@@ -67,13 +67,13 @@ impl Reader {
             }
             E::CatalogMarket => {
                 let market = self.market_by_name(asked)?;
-                let form = market_form(Params::of(asked))?;
+                let form = market_form(Params::of(asked.request.query))?;
                 self.write_catalog_market(json, market, form, &Scope::of(asked)?);
                 Ok(())
             }
             E::CatalogMarketBySlug => {
                 let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
-                let form = market_form(Params::of(asked))?;
+                let form = market_form(Params::of(asked.request.query))?;
                 let catalog = self.index.catalog();
                 let mut markets = catalog.markets_by_slug(&slug);
                 let market = markets.find(|market| scope.has_market(catalog, *market)).ok_or(NO_SLUG)?;
@@ -106,7 +106,7 @@ impl Reader {
         // A page has few rows, but one event may hold many markets.
         if json.bytes() > ANSWER_BYTES_MAX {
             let refused = Refused::bad_request("answer_too_long", "");
-            let got = Params::of(asked).text("limit")?.unwrap_or_default();
+            let got = Params::of(asked.request.query).text("limit")?.unwrap_or_default();
             return Err(refused.about("limit", &got, "a smaller page: the answer has more than 16 MiB"));
         }
         Ok(())

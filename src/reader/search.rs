@@ -17,7 +17,7 @@
 //! | `ascending` | `true`, `false`; the ranking has one direction only | `false` |
 //! | `optimized`, `cache` | `true`, `false`; accepted, without effect | `true` |
 //!
-//! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value counts;
+//! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value that is not empty counts;
 //! lists may be repeated or joined by commas, and their values add up. Filters narrow events and markets,
 //! not tags. Markets have no list of their own: one that belongs to an event lifts that event; one that
 //! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
@@ -29,20 +29,18 @@
 //! the catalog, or what was traded, has changed in between.
 
 use super::ask::Refused;
+use super::catalog::params::{Params, invalid};
 use super::{ReadRequest, Reader};
 use crate::catalog::search::{Filter, Found, Hit, Query, TERM_BYTES_MAX};
 use crate::catalog::{Column, Direction};
 use crate::domain::{ItemKind, TimeMs};
-use crate::json::{Writer, decimal};
+use crate::json::Writer;
 
 /// The most rows of one kind on a page.
 const LIMIT_MAX: u64 = 500;
 
 /// Rows of one kind on a page by default.
 const LIMIT_DEFAULT: u64 = 25;
-
-/// Values of one list at most.
-const LIST_MAX: usize = 100;
 
 /// What hits can be ordered by besides the ranking.
 const SORTS: [(&str, Column); 7] = [
@@ -59,21 +57,13 @@ const TERM_RULE: &str = "1 to 512 bytes of text";
 const _: () = assert!(TERM_BYTES_MAX == 512, "the rule above says so");
 const LIMIT_RULE: &str = "a whole number from 1 to 500";
 const _: () = assert!(LIMIT_MAX == 500, "the rule above says so");
-const LIST_RULE: &str = "at most 100 values";
-const _: () = assert!(LIST_MAX == 100, "the rule above says so");
 const SORT_RULE: &str =
     "relevance, volume, volume_24hr, liquidity, competitive, start_date, end_date or closed_time";
-const SWITCH_RULE: &str = "true or false";
 const STATUS_RULE: &str = "active, resolved or all";
-const TEXT_RULE: &str = "percent-encoded UTF-8";
 
 /// Reads the parameters of a search, or writes the body of a refusal and returns its status.
 pub fn read_search(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<Query, u16> {
-    let params = Params { query: request.query };
-    query_of(params).map_err(|refused| {
-        refused.write(&mut Writer::new(out));
-        refused.status
-    })
+    query_of(Params::of(request.query)).map_err(|refused| refused.tell(out))
 }
 
 impl Reader {
@@ -121,55 +111,50 @@ fn write_hit(json: &mut Writer<'_>, reader: &Reader, hit: Hit) {
 }
 
 fn query_of(params: Params<'_>) -> Result<Query, Refused> {
-    let term = params.text("q", TERM_RULE)?.unwrap_or_default();
+    let term = params.text("q")?.unwrap_or_default();
     if term.trim().is_empty() {
         return Err(Refused::bad_request("missing_parameter", "q is required").about("q", &term, TERM_RULE));
     }
     if term.len() > TERM_BYTES_MAX {
         return Err(invalid("q", &format!("{} bytes", term.len()), TERM_RULE));
     }
-    let limit_per_type = params.number("limit_per_type", LIMIT_DEFAULT, LIMIT_MAX, LIMIT_RULE)?;
-    let page = params.number("page", 1, u64::MAX, "a whole number from 1")?;
-    let with_tags = params.switch("search_tags")?.unwrap_or(true);
-    for without_effect in ["search_profiles", "optimized", "cache"] {
-        params.switch(without_effect)?;
-    }
+    let limit_per_type =
+        params.integer("limit_per_type", LIMIT_RULE, |limit| (1..=LIMIT_MAX).contains(&limit))?;
+    let limit_per_type = limit_per_type.unwrap_or(LIMIT_DEFAULT);
+    let page = params.integer("page", "a whole number from 1", |page| 0 < page)?.unwrap_or(1);
+    let with_tags = params.flag("search_tags")?.unwrap_or(true);
+    params.flags_without_effect(&["search_profiles", "optimized", "cache"])?;
     Ok(Query { term, limit_per_type, page, with_tags, filter: filter_of(params)?, order: order_of(params)? })
 }
 
 fn filter_of(params: Params<'_>) -> Result<Filter, Refused> {
-    let status = params.text("events_status", STATUS_RULE)?;
+    let status = params.text("events_status")?;
     let closed = match status.as_deref() {
         None | Some("all") => None,
         Some("active" | "open") => Some(false),
         Some("resolved" | "closed") => Some(true),
         Some(other) => return Err(invalid("events_status", other, STATUS_RULE)),
     };
-    let keep_closed = params.text("keep_closed_markets", "0 or 1")?;
+    let keep_closed = params.text("keep_closed_markets")?;
     let without_closed_markets = match keep_closed.as_deref() {
         None | Some("1" | "true") => false,
         Some("0" | "false") => true,
         Some(other) => return Err(invalid("keep_closed_markets", other, "0 or 1")),
     };
-    let without_tag_ids = params.list("exclude_tag_id")?;
-    let is_number = |id: &String| id.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(wrong) = without_tag_ids.iter().find(|id| !is_number(id)) {
-        return Err(invalid("exclude_tag_id", wrong, "a whole number"));
-    }
     Ok(Filter {
-        creator: params.text("creator", TEXT_RULE)?,
+        creator: params.text("creator")?,
         closed,
         without_closed_markets,
-        tag_slugs: params.list("events_tag")?,
-        without_tag_ids,
-        recurrence: params.text("recurrence", TEXT_RULE)?.map(|text| text.to_lowercase()),
+        tag_slugs: params.all(&["events_tag"])?.unwrap_or_default(),
+        without_tag_ids: params.numbers(&["exclude_tag_id"])?.unwrap_or_default(),
+        recurrence: params.text("recurrence")?.map(|text| text.to_lowercase()),
     })
 }
 
 fn order_of(params: Params<'_>) -> Result<Option<(Column, Direction)>, Refused> {
-    let ascending = params.switch("ascending")?.unwrap_or(false);
+    let ascending = params.flag("ascending")?.unwrap_or(false);
     let direction = if ascending { Direction::Ascending } else { Direction::Descending };
-    let Some(name) = params.text("sort", SORT_RULE)? else {
+    let Some(name) = params.text("sort")? else {
         return Ok(None);
     };
     if name == "relevance" {
@@ -179,66 +164,4 @@ fn order_of(params: Params<'_>) -> Result<Option<(Column, Direction)>, Refused> 
     let same = |sort: &str| sort == name || sort.replace('_', "") == name.to_lowercase();
     let column = SORTS.iter().find(|(sort, _)| same(sort)).map(|(_, column)| *column);
     column.map(|column| Some((column, direction))).ok_or_else(|| invalid("sort", &name, SORT_RULE))
-}
-
-fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
-    Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
-}
-
-/// The parameters of the request.
-#[derive(Clone, Copy)]
-struct Params<'a> {
-    query: crate::http::Query<'a>,
-}
-
-impl Params<'_> {
-    fn text(self, name: &'static str, allowed: &'static str) -> Result<Option<String>, Refused> {
-        let Some(value) = self.query.first(name) else {
-            return Ok(None);
-        };
-        let mut scratch = Vec::new();
-        match value.text(&mut scratch) {
-            Ok("") => Ok(None),
-            Ok(text) => Ok(Some(text.to_owned())),
-            Err(_) => Err(invalid(name, value.raw(), allowed)),
-        }
-    }
-
-    fn number(
-        self,
-        name: &'static str,
-        default: u64,
-        max: u64,
-        allowed: &'static str,
-    ) -> Result<u64, Refused> {
-        let Some(text) = self.text(name, allowed)? else {
-            return Ok(default);
-        };
-        let number = decimal::parse_integer(text.as_bytes()).ok();
-        number.filter(|number| (1..=max).contains(number)).ok_or_else(|| invalid(name, &text, allowed))
-    }
-
-    fn switch(self, name: &'static str) -> Result<Option<bool>, Refused> {
-        let Some(text) = self.text(name, SWITCH_RULE)? else {
-            return Ok(None);
-        };
-        match text.to_ascii_lowercase().as_str() {
-            "true" => Ok(Some(true)),
-            "false" => Ok(Some(false)),
-            _ => Err(invalid(name, &text, SWITCH_RULE)),
-        }
-    }
-
-    fn list(self, name: &'static str) -> Result<Vec<String>, Refused> {
-        let mut scratch = Vec::new();
-        let mut all = Vec::new();
-        for value in self.query.all(name) {
-            let text = value.text(&mut scratch).map_err(|_| invalid(name, value.raw(), TEXT_RULE))?;
-            all.extend(text.split(',').filter(|one| !one.is_empty()).map(str::to_owned));
-            if LIST_MAX < all.len() {
-                return Err(invalid(name, &format!("{} values", all.len()), LIST_RULE));
-            }
-        }
-        Ok(all)
-    }
 }

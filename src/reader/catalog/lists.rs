@@ -28,7 +28,7 @@ const HEX_RULE: &str = "0x and 64 hex digits";
 impl Reader {
     /// GET /events.
     pub(super) fn list_events(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = Params::of(asked);
+        let params = Params::of(asked.request.query);
         let page = params.page(EVENT_COLUMNS, EVENT_ORDERS)?;
         let catalog = self.index.catalog();
         let mut filter = self.common_filter(params)?;
@@ -51,7 +51,7 @@ impl Reader {
 
     /// GET /markets in the catalog's form.
     pub(super) fn list_markets(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = Params::of(asked);
+        let params = Params::of(asked.request.query);
         let page = params.page(MARKET_COLUMNS, MARKET_ORDERS)?;
         let catalog = self.index.catalog();
         let mut filter = self.common_filter(params)?;
@@ -77,7 +77,7 @@ impl Reader {
         asked: &Asked<'_>,
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
-        let params = Params::of(asked);
+        let params = Params::of(asked.request.query);
         let (columns, rule): (Columns, _) = match kind {
             ItemKind::Tag => (TAG_COLUMNS, TAG_ORDERS),
             ItemKind::Series => (SERIES_COLUMNS, SERIES_ORDERS),

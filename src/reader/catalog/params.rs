@@ -1,6 +1,6 @@
-//! Parameters of the catalog: read by kind, refused by name, value and rule.
+//! Parameters of the catalog and of searches: read by kind, refused by name, value and rule.
 
-use super::super::ask::{Asked, Refused};
+use super::super::ask::Refused;
 use crate::catalog::{Between, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::http::Query;
 use crate::json::decimal;
@@ -16,22 +16,22 @@ const REPEATED_MAX: usize = 100;
 
 /// A request's query.
 #[derive(Clone, Copy)]
-pub(super) struct Params<'a> {
+pub(in crate::reader) struct Params<'a> {
     query: Query<'a>,
 }
 
 impl<'a> Params<'a> {
-    pub(super) const fn of(asked: &Asked<'a>) -> Self {
-        Self { query: asked.request.query }
+    pub(in crate::reader) const fn of(query: Query<'a>) -> Self {
+        Self { query }
     }
 
     /// The first value of a parameter; empty is absent.
-    pub(super) fn text(self, name: &'static str) -> Result<Option<String>, Refused> {
+    pub(in crate::reader) fn text(self, name: &'static str) -> Result<Option<String>, Refused> {
         Ok(self.values(name)?.into_iter().next())
     }
 
     /// The first value of the first of these names that has one.
-    pub(super) fn first(self, names: &[&'static str]) -> Result<Option<String>, Refused> {
+    pub(in crate::reader) fn first(self, names: &[&'static str]) -> Result<Option<String>, Refused> {
         for name in names {
             if let Some(text) = self.text(name)? {
                 return Ok(Some(text));
@@ -41,7 +41,7 @@ impl<'a> Params<'a> {
     }
 
     /// Every value of these names, repeated or joined by commas; none if there is none.
-    pub(super) fn all(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
+    pub(in crate::reader) fn all(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
         let mut all = Vec::new();
         for name in names {
             for value in self.values(name)? {
@@ -55,7 +55,7 @@ impl<'a> Params<'a> {
     }
 
     /// Every value of these names, each a whole number; none if there is none.
-    pub(super) fn numbers(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
+    pub(in crate::reader) fn numbers(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
         let all = self.all(names)?;
         let wrong = all.iter().flatten().find(|one| !super::is_number(one));
         match wrong {
@@ -65,7 +65,7 @@ impl<'a> Params<'a> {
     }
 
     /// A flag.
-    pub(super) fn flag(self, name: &'static str) -> Result<Option<bool>, Refused> {
+    pub(in crate::reader) fn flag(self, name: &'static str) -> Result<Option<bool>, Refused> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
         };
@@ -77,19 +77,19 @@ impl<'a> Params<'a> {
     }
 
     /// Flags of other venues that change nothing here; a malformed one is refused all the same.
-    pub(super) fn flags_without_effect(self, names: &[&'static str]) -> Result<(), Refused> {
+    pub(in crate::reader) fn flags_without_effect(self, names: &[&'static str]) -> Result<(), Refused> {
         names.iter().try_for_each(|name| self.flag(name).map(drop))
     }
 
     /// A range of amounts, in millionths, under any of these names.
-    pub(super) fn amounts(self, names: &[[&'static str; 2]]) -> Result<Between, Refused> {
+    pub(in crate::reader) fn amounts(self, names: &[[&'static str; 2]]) -> Result<Between, Refused> {
         self.between(names, "a number from 0 up, with at most 6 places", |text| {
             decimal::parse_millionths(text.as_bytes()).ok()
         })
     }
 
     /// A range of instants, in microseconds.
-    pub(super) fn moments(self, names: [&'static str; 2]) -> Result<Between, Refused> {
+    pub(in crate::reader) fn moments(self, names: [&'static str; 2]) -> Result<Between, Refused> {
         self.between(&[names], "a date or an RFC 3339 instant", |text| {
             Moment::parse(text).map(|moment| moment.0)
         })
@@ -113,7 +113,7 @@ impl<'a> Params<'a> {
     }
 
     /// The page and its order.
-    pub(super) fn page(self, columns: Columns, rule: &'static str) -> Result<Page, Refused> {
+    pub(in crate::reader) fn page(self, columns: Columns, rule: &'static str) -> Result<Page, Refused> {
         let limit = self.integer("limit", "1..100", |limit| (1..=LIMIT_MAX).contains(&limit))?;
         let offset = self.integer("offset", "0 or more", |_| true)?;
         let ascending = self.flag("ascending")?.unwrap_or(false);
@@ -136,7 +136,8 @@ impl<'a> Params<'a> {
         })
     }
 
-    fn integer(
+    /// A whole number that is allowed.
+    pub(in crate::reader) fn integer(
         self,
         name: &'static str,
         rule: &'static str,
@@ -164,6 +165,6 @@ impl<'a> Params<'a> {
 }
 
 /// A refusal of a parameter's value.
-pub(super) fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
+pub(in crate::reader) fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
     Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
 }

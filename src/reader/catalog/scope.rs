@@ -18,7 +18,7 @@ pub(super) struct Scope {
 
 impl Scope {
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Refused> {
-        Ok(Self { now: asked.now(), creator: Params::of(asked).text("creator")? })
+        Ok(Self { now: asked.now(), creator: Params::of(asked.request.query).text("creator")? })
     }
 
     pub(super) fn has_event(&self, catalog: &Catalog, event: u32) -> bool {
