@@ -8,8 +8,8 @@ use super::fields::{Fields, Part, as_text, items, parts, texts};
 use super::number::{cut_millionths, hex_digits};
 use super::sheet::{self, Sheet, Span};
 use super::{Moment, event_key};
-use crate::domain::TimeMs;
 use crate::domain::amount::ONE;
+use crate::domain::{ItemKind, TimeMs};
 
 /// What is shown of a market's text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -145,12 +145,8 @@ pub struct EventFacts {
     pub volume: Option<u64>,
     /// How close to even its prices are, in millionths.
     pub competitive: Option<u64>,
-    /// Its tags, each as written.
-    pub tag_spans: Box<[Span]>,
-    /// Its series, each as written.
-    pub series_spans: Box<[Span]>,
-    /// Its creators, each as written.
-    pub creator_spans: Box<[Span]>,
+    /// Its items of each kind, each as written.
+    pub spans: [Box<[Span]>; ItemKind::ALL.len()],
 }
 
 /// A market's rewards. Numbers are kept as the text has them: nothing is computed from them.
@@ -302,9 +298,9 @@ impl EventFacts {
                 "cyom" => facts.cyom = *raw == "true",
                 "volume" => facts.volume = cut_millionths(&words(raw)),
                 "competitive" => facts.competitive = cut_millionths(raw),
-                "tags" => facts.tag_spans = item_spans(text, raw),
-                "series" => facts.series_spans = item_spans(text, raw),
-                "eventCreators" => facts.creator_spans = item_spans(text, raw),
+                "tags" => facts.spans[ItemKind::Tag as usize] = item_spans(text, raw),
+                "series" => facts.spans[ItemKind::Series as usize] = item_spans(text, raw),
+                "eventCreators" => facts.spans[ItemKind::Creator as usize] = item_spans(text, raw),
                 _ => {}
             }
         }

@@ -51,9 +51,8 @@ pub struct Event {
     imported: u64,
     traded: u64,
     resting: u128,
-    tags: Box<[u32]>,
-    series: Box<[u32]>,
-    creators: Box<[u32]>,
+    /// By kind.
+    items: [Box<[u32]>; ItemKind::ALL.len()],
 }
 
 impl Event {
@@ -65,19 +64,19 @@ impl Event {
     /// Its tags, in the order of its text.
     #[must_use]
     pub fn tags(&self) -> &[u32] {
-        &self.tags
+        &self.items[ItemKind::Tag as usize]
     }
 
     /// Its series.
     #[must_use]
     pub fn series(&self) -> &[u32] {
-        &self.series
+        &self.items[ItemKind::Series as usize]
     }
 
     /// Its creators.
     #[must_use]
     pub fn creators(&self) -> &[u32] {
-        &self.creators
+        &self.items[ItemKind::Creator as usize]
     }
 
     /// The date that is shown in a column, by which lists are ordered and narrowed as well.
@@ -238,9 +237,8 @@ pub struct Catalog {
     market_slugs: Slugs,
     pub(super) event_order: BTreeSet<(IdKey, u32)>,
     pub(super) market_order: BTreeSet<(u64, u32)>,
-    tags: Shelf,
-    series: Shelf,
-    creators: Shelf,
+    /// By kind.
+    shelves: [Shelf; ItemKind::ALL.len()],
     /// The items that each row of its own names.
     rows: Vec<Box<[u32]>>,
 }
@@ -255,9 +253,7 @@ impl Default for Catalog {
             market_slugs: Slugs::default(),
             event_order: BTreeSet::new(),
             market_order: BTreeSet::new(),
-            tags: Shelf::new(ItemKind::Tag),
-            series: Shelf::new(ItemKind::Series),
-            creators: Shelf::new(ItemKind::Creator),
+            shelves: ItemKind::ALL.map(Shelf::new),
             rows: Vec::new(),
         }
     }
@@ -291,19 +287,11 @@ impl Catalog {
     /// The items of one kind.
     #[must_use]
     pub const fn shelf(&self, kind: ItemKind) -> &Shelf {
-        match kind {
-            ItemKind::Tag => &self.tags,
-            ItemKind::Series => &self.series,
-            ItemKind::Creator => &self.creators,
-        }
+        &self.shelves[kind as usize]
     }
 
     fn shelf_mut(&mut self, kind: ItemKind) -> &mut Shelf {
-        match kind {
-            ItemKind::Tag => &mut self.tags,
-            ItemKind::Series => &mut self.series,
-            ItemKind::Creator => &mut self.creators,
-        }
+        &mut self.shelves[kind as usize]
     }
 
     /// The event with this id.
@@ -342,23 +330,10 @@ impl Catalog {
         }
         let event = &mut self.events[number as usize];
         self.event_slugs.change(number, &event.facts.slug, &facts.slug);
-        let old = [&mut event.tags, &mut event.series, &mut event.creators].map(std::mem::take);
         event.facts = facts;
-        for (kind, old) in ItemKind::ALL.into_iter().zip(old) {
-            self.shelf_mut(kind).forget(source, &old, texts);
-            let facts = &self.events[number as usize].facts;
-            let spans = match kind {
-                ItemKind::Tag => facts.tag_spans.clone(),
-                ItemKind::Series => facts.series_spans.clone(),
-                ItemKind::Creator => facts.creator_spans.clone(),
-            };
-            let items = self.shelf_mut(kind).mention(source, &spans, texts);
-            let event = &mut self.events[number as usize];
-            match kind {
-                ItemKind::Tag => event.tags = items,
-                ItemKind::Series => event.series = items,
-                ItemKind::Creator => event.creators = items,
-            }
+        for ((shelf, items), spans) in self.shelves.iter_mut().zip(&mut event.items).zip(&event.facts.spans) {
+            shelf.forget(source, items, texts);
+            *items = shelf.mention(source, spans, texts);
         }
     }
 
@@ -382,12 +357,10 @@ impl Catalog {
         let market = &mut self.markets[number as usize];
         let facts = MarketFacts::parse(texts.text(source));
         self.market_slugs.change(number, &market.facts.slug, &facts.slug);
-        let old = std::mem::take(&mut market.tags);
-        market.facts = facts;
-        market.event = event;
-        self.tags.forget(source, &old, texts);
-        let market = &mut self.markets[number as usize];
-        market.tags = self.tags.mention(source, &market.facts.tag_spans, texts);
+        (market.facts, market.event) = (facts, event);
+        let shelf = &mut self.shelves[ItemKind::Tag as usize];
+        shelf.forget(source, &market.tags, texts);
+        market.tags = shelf.mention(source, &market.facts.tag_spans, texts);
         self.enter_event(number);
     }
 

@@ -8,7 +8,7 @@
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt, PermissionsExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
@@ -226,6 +226,22 @@ impl Disk {
         self.note(|| Ok(Done::Named(std::fs::metadata(to)?.ino())));
         self.sync_dir(to.parent().expect("a file has a directory"))
     }
+}
+
+/// The files in `directory` whose names end so, in no order; none if it is not there.
+pub(crate) fn files_with(directory: &Path, extension: &str) -> Result<Vec<PathBuf>, Fault> {
+    let entries = match std::fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(Fault::io("list", directory))?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(Fault::io("list", directory))?.path();
+        if path.extension().is_some_and(|end| end == extension) {
+            found.push(path);
+        }
+    }
+    Ok(found)
 }
 
 /// Whether writes bypass the page cache.

@@ -18,6 +18,7 @@
 //! frame could not use: at the end of the ring, and at its start.
 
 use super::checksum;
+use super::segment::{u32_at, u64_at};
 use crate::domain::Position;
 
 /// Frames begin and end on multiples of this: a cache line, so that no two writers share one.
@@ -132,14 +133,6 @@ pub(crate) fn length_is_possible(length: u32) -> bool {
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
-}
-
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from(u16_at(bytes, at)) | u32::from(u16_at(bytes, at + 2)) << 16
-}
-
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
 /// Reads the frame of `position` and `epoch` at the front of `bytes`, checking every byte of it.

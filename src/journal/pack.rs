@@ -30,7 +30,7 @@ use std::sync::Arc;
 
 use super::Fault;
 use super::batches::Shelf;
-use super::disk::{Disk, free_bytes};
+use super::disk::{Disk, files_with, free_bytes};
 use super::fault::Place;
 use super::frame::Flaw;
 use super::history::{Entry, Segments};
@@ -211,13 +211,7 @@ impl Packer {
 
 /// Removes the unfinished files of a process that died while packing.
 pub(crate) fn remove_unfinished(directory: &Path, disk: &Disk) -> Result<(), Fault> {
-    for entry in std::fs::read_dir(directory).map_err(Fault::io("list", directory))? {
-        let path = entry.map_err(Fault::io("list", directory))?.path();
-        if path.extension().is_some_and(|extension| extension == EXTENSION) {
-            disk.remove(&path)?;
-        }
-    }
-    Ok(())
+    files_with(directory, EXTENSION)?.iter().try_for_each(|path| disk.remove(path))
 }
 
 /// A segment that nobody writes to; it is of this journal, and as long as its first row says.

@@ -42,11 +42,11 @@
 
 use super::checksum;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
-use super::disk::Disk;
+use super::disk::{Disk, files_with};
 use super::fault::Place;
 use super::frame::{FRAME_BYTES_MAX, Flaw};
 use crate::domain::Position;
@@ -93,16 +93,9 @@ pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
 
 /// The numbers of the segments in `directory`, rising; none if it is not there.
 pub(crate) fn numbers(directory: &Path) -> Result<Vec<u64>, Fault> {
-    let mut numbers = Vec::new();
-    let entries = match std::fs::read_dir(directory) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(numbers),
-        entries => entries.map_err(Fault::io("list", directory))?,
-    };
-    for entry in entries {
-        let name = entry.map_err(Fault::io("list", directory))?.file_name();
-        let number = name.to_str().and_then(|name| name.strip_suffix(".segment"));
-        numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
-    }
+    let files = files_with(directory, "segment")?;
+    let number = |file: &PathBuf| file.file_stem()?.to_str()?.parse::<u64>().ok();
+    let mut numbers: Vec<u64> = files.iter().filter_map(number).collect();
     numbers.sort_unstable();
     for pair in numbers.windows(2) {
         if pair[0] + 1 != pair[1] {

@@ -8,7 +8,7 @@ use super::{Base, SnapshotReader, SnapshotWriter};
 use crate::domain::Position;
 use crate::journal::Fault;
 use crate::journal::archive::{self, Archive, ArchiveRow};
-use crate::journal::disk::{Disk, free_bytes};
+use crate::journal::disk::{Disk, files_with, free_bytes};
 use crate::journal::fault::Place;
 use crate::journal::frame::{Flaw, Frame};
 use crate::journal::history::Segments;
@@ -79,20 +79,9 @@ impl Snapshots {
 
     /// The files of all snapshots, the newest first.
     pub(crate) fn paths(&self) -> Result<Vec<PathBuf>, Fault> {
-        let directory = self.directory();
-        let entries = match std::fs::read_dir(&directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Fault::io("list", &directory)(error)),
-        };
-        let mut found = Vec::new();
-        for entry in entries {
-            let path = entry.map_err(Fault::io("list", &directory))?.path();
-            let position = |path: &Path| path.file_stem()?.to_str()?.parse::<u64>().ok();
-            if path.extension().is_some_and(|extension| extension == "snapshot") {
-                found.extend(position(&path).map(|position| (position, path)));
-            }
-        }
+        let position = |path: &Path| path.file_stem()?.to_str()?.parse::<u64>().ok();
+        let files = files_with(&self.directory(), "snapshot")?.into_iter();
+        let mut found: Vec<_> = files.filter_map(|path| Some((position(&path)?, path))).collect();
         found.sort_unstable_by(|one, other| other.cmp(one));
         Ok(found.into_iter().map(|(_, path)| path).collect())
     }
@@ -376,18 +365,10 @@ impl Snapshots {
     /// Removes files whose writers died before they got their names; returns how many.
     pub fn forget_unfinished(&self) -> Result<u64, Fault> {
         let directory = self.directory();
-        let entries = match std::fs::read_dir(&directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(0),
-            Err(error) => return Err(Fault::io("list", &directory)(error)),
-        };
         let mut gone = 0;
-        for entry in entries {
-            let path = entry.map_err(Fault::io("list", &directory))?.path();
-            if path.extension().is_some_and(|extension| extension == "new") {
-                self.disk.remove(&path)?;
-                gone += 1;
-            }
+        for path in files_with(&directory, "new")? {
+            self.disk.remove(&path)?;
+            gone += 1;
         }
         if 0 < gone {
             self.disk.sync_dir(&directory)?;
@@ -440,15 +421,8 @@ impl Snapshots {
                 Err(_) => return Ok(Vec::new()),
             }
         }
-        let directory = self.directory();
-        let mut unnamed = Vec::new();
-        for entry in std::fs::read_dir(&directory).map_err(Fault::io("list", &directory))? {
-            let path = entry.map_err(Fault::io("list", &directory))?.path();
-            let is_named = named.iter().any(|name| path.ends_with(name));
-            if path.extension().is_some_and(|extension| extension == "run") && !is_named {
-                unnamed.push(path);
-            }
-        }
+        let mut unnamed = files_with(&self.directory(), "run")?;
+        unnamed.retain(|path| !named.iter().any(|name| path.ends_with(name)));
         Ok(unnamed)
     }
 }
