@@ -13,11 +13,12 @@ use std::thread::JoinHandle;
 
 use super::Fault;
 use super::disk::{Direct, Disk};
+use super::frame::{u32_at, u64_at};
 use super::history::{Entry, Segments};
 use super::scan::Scan;
 use super::segment::{
     self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, FirstRow, Form, JournalId, ROW,
-    ROW_BYTES, chain_next, rows, u32_at, u64_at,
+    ROW_BYTES, chain_next, rows,
 };
 use crate::domain::Position;
 

@@ -18,7 +18,6 @@
 //! frame could not use: at the end of the ring, and at its start.
 
 use super::checksum;
-use super::segment::{u32_at, u64_at};
 use crate::domain::Position;
 
 /// Frames begin and end on multiples of this: a cache line, so that no two writers share one.
@@ -133,6 +132,14 @@ pub(crate) fn length_is_possible(length: u32) -> bool {
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([bytes[at], bytes[at + 1]])
+}
+
+pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 /// Reads the frame of `position` and `epoch` at the front of `bytes`, checking every byte of it.

@@ -18,12 +18,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Fault;
 use super::fault::Place;
+use super::frame::u32_at;
 use super::frame::{
     FRAME_ALIGN, FRAME_BYTES_MAX, FRAME_HEADER_BYTES, Flaw, Frame, Span, length_is_possible, read,
 };
 use super::log::{Log, Look};
 use super::scan::check_at;
-use super::segment::{self, BATCH_HEADER_BYTES, BatchHeader, JournalId, ROW_BYTES, u32_at};
+use super::segment::{self, BATCH_HEADER_BYTES, BatchHeader, JournalId, ROW_BYTES};
 use super::snapshot::Base;
 use crate::domain::Position;
 

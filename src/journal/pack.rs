@@ -32,12 +32,12 @@ use super::Fault;
 use super::batches::Shelf;
 use super::disk::{Disk, files_with, free_bytes};
 use super::fault::Place;
-use super::frame::Flaw;
+use super::frame::{Flaw, u64_at};
 use super::history::{Entry, Segments};
 use super::scan::{Scan, frame, frames_of, length, offset};
 use super::segment::{
     self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, FirstRow, Form, JournalId, ROW,
-    ROW_BYTES, chain_next, rows, u64_at, zeros,
+    ROW_BYTES, chain_next, rows, zeros,
 };
 use crate::domain::Position;
 

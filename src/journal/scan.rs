@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 
 use super::Fault;
 use super::fault::Place;
-use super::frame::{FIRST_POSITION, Flaw, Frame, PADDING, read};
+use super::frame::{FIRST_POSITION, Flaw, Frame, PADDING, read, u64_at};
 use super::history::Entry;
 use super::layout::Close;
 use super::segment::{
     self, BATCH_HEADER_BYTES, BatchHeader, FirstRow, Form, JournalId, ROW, chain_before, chain_next,
-    chain_start, u64_at, zeros,
+    chain_start, zeros,
 };
 use super::snapshot::Base;
 use crate::domain::Position;

@@ -48,7 +48,7 @@ use std::path::{Path, PathBuf};
 use super::Fault;
 use super::disk::{Disk, files_with};
 use super::fault::Place;
-use super::frame::{FRAME_BYTES_MAX, Flaw};
+use super::frame::{FRAME_BYTES_MAX, Flaw, u32_at, u64_at};
 use crate::domain::Position;
 
 /// Batches begin on multiples of this: what `O_DIRECT` wants, and what a disk writes at once.
@@ -137,14 +137,6 @@ pub(crate) fn chain_next(chain: u64, word: u64) -> u64 {
 /// The chain's value before a frame whose first word is `word`, from its value after the frame.
 pub(crate) fn chain_before(chain: u64, word: u64) -> u64 {
     (chain.wrapping_mul(CHAIN_FACTOR_INVERSE) ^ word).rotate_right(23)
-}
-
-pub(crate) fn u32_at(bytes: &[u8], at: usize) -> u32 {
-    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
-}
-
-pub(crate) fn u64_at(bytes: &[u8], at: usize) -> u64 {
-    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
 /// Checks that all `bytes` are zero; the first that is not is the flaw.

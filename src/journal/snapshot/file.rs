@@ -13,8 +13,9 @@ use crate::journal::archive::Archive;
 use crate::journal::disk::Disk;
 use crate::journal::fault::Place as FaultPlace;
 use crate::journal::frame::Flaw;
+use crate::journal::frame::{u32_at, u64_at};
 use crate::journal::history::Entry;
-use crate::journal::segment::{JournalId, u32_at, u64_at, zeros};
+use crate::journal::segment::{JournalId, zeros};
 use crate::memory::sections::{Name, Sink};
 use crate::memory::wire::{Input, Wire, structs};
 

@@ -144,7 +144,7 @@ fn frames_in(bench: &Bench, number: u64) -> (Form, Vec<BatchHeader>, Frames) {
         let of_batch = frames_of(&header, rest).unwrap();
         let mut at = 0;
         while at < of_batch.len() {
-            let length = segment::u32_at(of_batch, at) as usize;
+            let length = crate::journal::frame::u32_at(of_batch, at) as usize;
             let position = header.first.0 + at as u64;
             frames.insert(position, (header.epoch, of_batch[at..at + length].to_vec()));
             at += length;

@@ -461,7 +461,7 @@ fn bytes_of(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
 }
 
 fn archive_row(bytes: &[u8]) -> ArchiveRow {
-    let number = segment::u64_at(bytes, 0);
+    let number = crate::journal::frame::u64_at(bytes, 0);
     ArchiveRow {
         position: Position(64 * number),
         id_prefix: number % 50,
