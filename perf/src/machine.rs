@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use outcry::topology::tune::quoted;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
@@ -212,15 +213,6 @@ fn without(mut given: impl Iterator<Item = String>, option: &str) -> impl Iterat
             }
         }
     })
-}
-
-/// A word as a shell reads it back.
-fn quoted(word: &str) -> String {
-    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-=,:".contains(letter);
-    if !word.is_empty() && word.chars().all(is_plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', "'\\''"))
 }
 
 /// A word of a command; of a path only the last part, because the location of files is not recorded. The path may be

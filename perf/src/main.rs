@@ -11,16 +11,17 @@
 //! | `commands` | what was asked for? |
 //! | `scenario`, `written` | what does a scenario file say? |
 //! | `schedule` | when is each request due? |
-//! | `orders`, `workload` | which bytes go out, and what has to come back? |
+//! | `orders`, `sign`, `workload` | which bytes go out, and what has to come back? |
 //! | `generator`, `http` | how are they sent on time, and how are answers read? |
 //! | `server`, `leftovers` | how is the server started, filled and ended, and what if a signal ends the rig? |
 //! | `machine`, `jitter`, `away`, `watch` | what is the machine, what does it take away, and who else had it? |
 //! | `placement`, `in_force` | where are the server's threads, and which options has it? |
 //! | `looks`, `counts` | what do the server's threads report about themselves for that time? |
-//! | `stats`, `timing`, `parts`, `verdict`, `summary` | what was the result, where did the time go, is it valid? |
+//! | `answers`, `stats`, `timing`, `summary` | what was the result? |
+//! | `line`, `parts`, `verdict` | where did the time go, and is it valid? |
 //! | `run`, `sweep`, `compare`, `layers` | how are one run, many rates, two servers, one order measured? |
 //! | `scale`, `shards` | what does an order cost as the state grows, and on two shards? |
-//! | `durable` | what does an answer that waits for the disk cost, beside a bare write? |
+//! | `durable`, `disk` | what does an answer that waits for the disk cost, beside a bare write? |
 //! | `bench`, `figures`, `sheet` | what did a benchmark of the project measure? |
 //! | `report` | what does a person see? |
 //! | `records`, `readme` | what is kept, and what does README show of it? |

@@ -144,25 +144,35 @@ fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: cpus(kernel) }
 }
 
-/// Measures the CPU time of this process and of all that it starts and waits for, from a moment on.
-pub(crate) struct FamilyWatch {
-    begin: Instant,
+/// What the CPUs, this process and its ended children have spent, in nanoseconds.
+struct FamilySpent {
     busy: u64,
     stolen: u64,
     own: u64,
     children: u64,
     kernel: u64,
+}
+
+impl FamilySpent {
+    fn by_now() -> Self {
+        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
+        let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus());
+        Self { busy, stolen, own: own_ns(), children: children_ns(), kernel: kernel_threads_ns() }
+    }
+}
+
+/// Measures the CPU time of this process and of all that it starts and waits for, from a moment on.
+pub(crate) struct FamilyWatch {
+    begin: Instant,
+    before: FamilySpent,
     crowd: Crowd,
 }
 
 impl FamilyWatch {
     /// Starts now.
     pub(crate) fn begin() -> Self {
-        let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus());
-        let (own, children) = (own_ns(), children_ns());
-        let (kernel, crowd) = (kernel_threads_ns(), Crowd::of_processes(None));
-        Self { begin: Instant::now(), busy, stolen, own, children, kernel, crowd }
+        let crowd = Crowd::of_processes(None);
+        Self { begin: Instant::now(), before: FamilySpent::by_now(), crowd }
     }
 
     /// Seconds since the start.
@@ -172,12 +182,17 @@ impl FamilyWatch {
 
     /// What was spent since the start; a child counts once it has been waited for.
     pub(crate) fn share(&self) -> Share {
-        let now = Self::begin();
-        let children = now.children.saturating_sub(self.children);
-        let before = Spent { busy: self.busy, stolen: self.stolen, ours: 0, server: 0, kernel: self.kernel };
-        let ours = now.own.saturating_sub(self.own) + children;
-        let after = Spent { busy: now.busy, stolen: now.stolen, ours, server: children, kernel: now.kernel };
-        share(before, after, self.seconds())
+        let (before, after) = (&self.before, FamilySpent::by_now());
+        let children = after.children.saturating_sub(before.children);
+        let ours = after.own.saturating_sub(before.own) + children;
+        let spent = |of: &FamilySpent, ours, server| Spent {
+            busy: of.busy,
+            stolen: of.stolen,
+            ours,
+            server,
+            kernel: of.kernel,
+        };
+        share(spent(before, 0, 0), spent(&after, ours, children), self.seconds())
     }
 
     /// Which of the others had most since the start.

@@ -192,28 +192,19 @@ impl Machine {
     /// How many cores the CPUs that are on make, allowed or not.
     #[must_use]
     pub fn online_cores(&self) -> usize {
-        let mut cores: Vec<usize> = self.cpus.iter().map(Cpu::core).collect();
-        cores.sort_unstable();
-        cores.dedup();
-        cores.len()
+        count_distinct(self.cpus.iter().map(Cpu::core))
     }
 
     /// How many of the allowed cores are of the faster kind, or of the only one.
     #[must_use]
     pub fn performance_cores(&self) -> usize {
-        let mut cores: Vec<usize> = self.usable().filter(|cpu| !cpu.efficient).map(Cpu::core).collect();
-        cores.sort_unstable();
-        cores.dedup();
-        cores.len()
+        count_distinct(self.usable().filter(|cpu| !cpu.efficient).map(Cpu::core))
     }
 
     /// How many different values `of` has among the allowed CPUs.
     #[must_use]
     pub fn distinct(&self, of: impl Fn(&Cpu) -> usize) -> usize {
-        let mut values: Vec<usize> = self.usable().map(of).collect();
-        values.sort_unstable();
-        values.dedup();
-        values.len()
+        count_distinct(self.usable().map(of))
     }
 
     /// The governors of the allowed CPUs, each once.
@@ -289,6 +280,11 @@ pub fn counted(count: usize, what: &str) -> String {
 #[must_use]
 pub fn cpus_of(milli: u64) -> String {
     format!("{}.{:03} CPUs", milli / 1_000, milli % 1_000)
+}
+
+/// How many different values there are.
+pub(in crate::topology) fn count_distinct(values: impl Iterator<Item = usize>) -> usize {
+    values.collect::<std::collections::BTreeSet<_>>().len()
 }
 
 fn allowed(files: &dyn Files) -> Option<Vec<usize>> {

@@ -133,8 +133,9 @@ fn one_line(text: &str) -> String {
 }
 
 /// `word` quoted for the shell: the name of a network card may have any letters.
-fn quoted(word: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,/:".contains(&byte);
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.,/:=".contains(&byte);
     if !word.is_empty() && word.bytes().all(plain) {
         return word.to_owned();
     }

@@ -8,6 +8,7 @@ use super::super::ask::{Asked, Refused};
 use super::params::{Bounds, Params};
 use super::rows::Made;
 use super::{EndDateFormat, page_of, write_list};
+use crate::catalog::Direction;
 use crate::domain::amount::ONE;
 use crate::domain::{Address, MarketNo, Outcome, Shares, TimeMs, WalletNo};
 use crate::json::Writer;
@@ -54,12 +55,6 @@ const OPEN_SORTS: [(&str, SortBy); 9] = [
     ("PRICE", SortBy::Price),
     ("AVGPRICE", SortBy::AvgPrice),
 ];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Direction {
-    Ascending,
-    Descending,
-}
 
 const CLOSED_SORTS: [(&str, SortBy); 5] = [
     ("REALIZEDPNL", SortBy::CashPnl),

@@ -6,7 +6,7 @@
 use super::capacity::{Capacity, Part, SECOND_NS, rounded};
 use super::{Gaps, Others, SHARE_PERCENT_MAX, Scene, percent};
 use crate::topology::list;
-use crate::topology::machine::Cpu;
+use crate::topology::machine::{Cpu, count_distinct};
 
 /// The whole of a CPU, in millionths.
 const ALL: u64 = 1_000_000;
@@ -60,10 +60,8 @@ fn core(scene: &Scene<'_>, cpu: usize) -> usize {
 fn of_wandering(scene: &Scene<'_>, capacity: &Capacity, cpus: &[usize], left: &[u64]) -> u64 {
     let times_ns = || capacity.parts.iter().filter(|part| part.cpu.is_none()).map(|part| part.order_ns);
     let (sum_ns, longest_ns) = (times_ns().sum::<u64>().max(1), times_ns().max().unwrap_or(1).max(1));
-    let mut cores: Vec<usize> = cpus.iter().map(|&cpu| core(scene, cpu)).collect();
-    cores.sort_unstable();
-    cores.dedup();
-    let of_all = SECOND_NS * count(cores.len()) / sum_ns * mean(left) / ALL;
+    let cores = count_distinct(cpus.iter().map(|&cpu| core(scene, cpu)));
+    let of_all = SECOND_NS * count(cores) / sum_ns * mean(left) / ALL;
     let of_one = SECOND_NS / longest_ns * left.iter().copied().max().unwrap_or(0) / ALL;
     of_all.min(of_one).min(capacity.orders_per_second)
 }
