@@ -394,6 +394,23 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
 
 #[test]
 fn a_batch_that_costs_more_than_there_ever_is_costs_all_of_it() {
+#[test]
+fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
+    const LONG: usize = 6;
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=1/1s"]);
+    assert_eq!(site.place().status, 200);
+    let mut connection = site.sent();
+    site.until_held(1);
+    // Together more than a connection's buffer has.
+    let padding = format!("X-Padding: {}\r\n", "x".repeat(4 << 10));
+    connection.send(&request("GET", "/time", &padding, b"").repeat(LONG)).unwrap();
+    site.advance(1_000);
+    assert_eq!(connection.answer().unwrap().json()["status"], "live");
+    for _ in 0..LONG {
+        assert_eq!(connection.answer().unwrap().status, 200);
+    }
+}
+
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/10m"]);
     let batch = site.batch(5);
     let answer = site.ask("POST", "/orders", &batch);

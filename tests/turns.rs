@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
 use common::wire::Connection;
 use outcry::domain::{Collateral, Side, TokenId};
+use outcry::limits::Scope;
 use outcry::server::options::Options;
 use outcry::server::rig::Rig;
 use rustix::event::epoll;
@@ -536,6 +537,34 @@ fn text_frame(text: &str) -> Vec<u8> {
     const MASKED: u8 = 0x80;
     let length = u8::try_from(text.len()).ok().filter(|length| *length < 126).unwrap();
     [&[LAST_TEXT, MASKED | length, 0, 0, 0, 0], text.as_bytes()].concat()
+}
+
+#[test]
+fn a_loop_rests_while_a_held_client_has_sent_more_than_its_buffer_takes() {
+    const TURNS: usize = 1_000;
+    const MESSAGES: usize = 3;
+    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut options = Options { limits_mode: "enforce".into(), ..options(&data, 1, 0) };
+    options.limits_scopes[Scope::StreamMessages as usize] = "1/60m".into();
+    let mut rig = Rig::start_on_one_loop(&options).unwrap();
+    let mut client = connect(rig.http().port());
+    assert!(ask(&mut rig, &mut client, UPGRADE).starts_with("HTTP/1.1 101"));
+    // One is free and one is paid for; the third is held for an hour, and whatever is behind it.
+    let messages = text_frame("{\"type\":\"market\",\"assets_ids\":[]}").repeat(MESSAGES);
+    client.write_all(&messages).unwrap();
+    let piece = text_frame("{}").repeat(1 << 10);
+    loop {
+        for _ in 0..TURNS {
+            rig.turn();
+        }
+        match client.write(&piece) {
+            Ok(_) => {}
+            Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    let rests = (0..TURNS).filter(|_| rig.turn() && rig.rests(0)).count();
+    assert!(0 < rests, "it turns and turns");
 }
 
 /// Milliseconds of a stage, as `Server-Timing` of an answer says.

@@ -247,6 +247,11 @@ impl CoreLoop {
         has_recovered && self.marks.is_some()
     }
 
+    /// Whether the last turn found no work and did not sleep.
+    pub(super) const fn rests(&self) -> bool {
+        self.spun_from_ns.is_some()
+    }
+
     /// Whether everything works: recovery is over, and the end has not begun.
     pub(super) fn serves(&mut self) -> bool {
         self.has_recovered() && self.shared.phase() == Phase::Serving

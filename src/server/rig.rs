@@ -93,6 +93,12 @@ impl Rig {
         self.cores[no].turn()
     }
 
+    /// Whether the last turn of a loop found nothing to do.
+    #[must_use]
+    pub fn rests(&self, no: usize) -> bool {
+        self.cores[no].rests()
+    }
+
     /// Gives each owner `amount`.
     pub fn credit(&mut self, owners: &[Address], amount: Collateral) -> Result<(), String> {
         let (now, registrar) = self.registrar()?;

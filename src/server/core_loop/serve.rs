@@ -109,6 +109,10 @@ impl CoreLoop {
             return false;
         };
         if !connection.line.toll.release(self.moment) {
+            // What cannot be read must not be reported in every turn.
+            if connection.input.is_full() {
+                self.connections.touch(slot, &mut connection);
+            }
             self.connections.put(slot, connection);
             return false;
         }
