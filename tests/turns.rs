@@ -567,6 +567,33 @@ fn a_loop_rests_while_a_held_client_has_sent_more_than_its_buffer_takes() {
     assert!(0 < rests, "it turns and turns");
 }
 
+#[test]
+fn a_reader_takes_no_more_from_its_own_loop_than_from_another() {
+    const CLIENTS: usize = 60;
+    /// Reads of one connection whose answers are known to be small.
+    const OPEN: usize = 8;
+    const TAKEN_MAX: usize = 256;
+    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
+    let read = b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| connect(rig.http().port())).collect();
+    for client in &mut clients {
+        for _ in 0..OPEN {
+            assert!(ask(&mut rig, client, read).starts_with("HTTP/1.1 200"));
+        }
+    }
+    for client in &mut clients {
+        client.write_all(&read.repeat(OPEN)).unwrap();
+    }
+    let (mut taken, mut answered, deadline) = (0, 0, Instant::now() + PATIENCE);
+    while answered < CLIENTS * OPEN {
+        assert!(rig.turn() && Instant::now() < deadline, "{answered} were answered");
+        taken = taken.max(rig.reads_of_its_own(0));
+        answered += clients.iter_mut().map(|client| arrived(client).matches("200 OK").count()).sum::<usize>();
+    }
+    assert!((TAKEN_MAX / 2..=TAKEN_MAX).contains(&taken), "{taken} at once");
+}
+
 /// Milliseconds of a stage, as `Server-Timing` of an answer says.
 fn lasted(answer: &str, stage: &str) -> f64 {
     let (_, timing) = answer.split_once("Server-Timing: ").unwrap();

@@ -23,7 +23,7 @@ const RING_SLOTS: usize = 256;
 /// Slots of a ring that new orders leave to cancels.
 const CANCEL_SHARE: usize = 64;
 /// Letters on their way from one loop to another.
-const POST_SLOTS: usize = 256;
+pub(crate) const POST_SLOTS: usize = 256;
 
 /// What a ring's request is about, for its share of the slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -16,6 +16,7 @@ use super::errors;
 use super::explain::{self, Judged};
 use super::followed::Followed;
 use super::ingress::SIGNATURES_PER_TURN;
+use super::mesh::POST_SLOTS;
 use super::message::{ActJob, ReadJob};
 use super::searching::{Late, Searching};
 use super::{key_acts, toll};
@@ -34,6 +35,9 @@ use crate::reader::{self, ReadRequest, Reader};
 
 /// Unreadable places that are reported one by one; later ones are only counted.
 const UNREADABLE_SAID_MAX: usize = 100;
+/// Requests of the loop's own clients that are not answered: as many as another loop may send. More stay in their
+/// connections' buffers, which are bounded.
+const OWN_MAX: usize = POST_SLOTS;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
 
@@ -53,6 +57,8 @@ pub(crate) struct Parts {
     pub(crate) prefixes: HostPrefixes,
     /// Where searches go.
     pub(crate) searching: Searching,
+    /// The loop that it is for.
+    pub(crate) home: usize,
     /// Refused credentials are explained.
     pub(crate) explains: bool,
 }
@@ -67,6 +73,10 @@ pub(crate) struct Reading {
     waiting: VecDeque<Box<ReadJob>>,
     /// Requests whose owners' limits have no room yet.
     held: VecDeque<Box<ReadJob>>,
+    /// The loop that this is on.
+    home: usize,
+    /// Requests of its own clients that are not answered.
+    own_count: usize,
     done: VecDeque<Box<ReadJob>>,
     acts: VecDeque<Box<ActJob>>,
     body: Vec<u8>,
@@ -110,6 +120,8 @@ impl Reading {
             searching: parts.searching,
             waiting: VecDeque::new(),
             held: VecDeque::new(),
+            home: parts.home,
+            own_count: 0,
             done: VecDeque::new(),
             acts: VecDeque::new(),
             body: Vec::new(),
@@ -127,12 +139,25 @@ impl Reading {
 
     /// Takes a request; it comes back by [`Self::next_done`].
     pub(crate) fn begin(&mut self, job: Box<ReadJob>) {
+        self.own_count += usize::from(job.origin == self.home);
         self.waiting.push_back(job);
     }
 
     /// The next request that is answered.
     pub(crate) fn next_done(&mut self) -> Option<Box<ReadJob>> {
-        self.done.pop_front()
+        let job = self.done.pop_front()?;
+        self.own_count -= usize::from(job.origin == self.home);
+        Some(job)
+    }
+
+    /// Whether it takes one more request of this loop's own clients.
+    pub(crate) const fn has_room(&self) -> bool {
+        self.own_count < OWN_MAX
+    }
+
+    /// Requests of this loop's own clients that are not answered.
+    pub(crate) const fn own_count(&self) -> usize {
+        self.own_count
     }
 
     /// The next act that must be sent to the registrar.

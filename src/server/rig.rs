@@ -9,6 +9,7 @@ use super::executor::Turns;
 use super::ingress::Trade;
 use super::options::Options;
 use super::plan::{Plan, Start, plan_on};
+use super::reading::Reading;
 use super::start::{End, Running, begin, start_but};
 use super::topology::{Topology, Wait};
 use crate::auth::{KnownSigners, Tally};
@@ -97,6 +98,12 @@ impl Rig {
     #[must_use]
     pub fn rests(&self, no: usize) -> bool {
         self.cores[no].rests()
+    }
+
+    /// Reads of a loop's own clients that the reader on it has taken and not answered.
+    #[must_use]
+    pub fn reads_of_its_own(&self, no: usize) -> usize {
+        self.cores[no].follows.reading().map_or(0, Reading::own_count)
     }
 
     /// Gives each owner `amount`.

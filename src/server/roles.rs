@@ -215,6 +215,7 @@ fn give_roles(
                 verifier: Verifier::new(caller::domains(plan)),
                 prefixes: prefixes(plan),
                 searching: searching.take().expect("there is one reader"),
+                home: no,
                 explains: plan.explains,
             })))
         } else if loop_plan.feed {

@@ -12,7 +12,7 @@ use crate::server::connections::Client;
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::proxies;
-use crate::server::reading;
+use crate::server::reading::{self, Reading};
 use crate::server::request::{self, Found, Request};
 use crate::server::shared::Phase;
 use crate::server::socket::{Interest, Watched};
@@ -349,7 +349,8 @@ impl CoreLoop {
         }
         let to = self.shared.plan.topology.reader_loop();
         // The reader answers what it has before it gets more.
-        if to != self.mesh.no() && !self.mesh.may_post(to) {
+        let has_room = self.follows.reading().map_or_else(|| self.mesh.may_post(to), Reading::has_room);
+        if !has_room {
             return Step::Later;
         }
         if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
@@ -373,9 +374,8 @@ impl CoreLoop {
             at: Position(0),
             toll: line.toll,
         });
-        if to == self.mesh.no() {
-            let reading = self.follows.reading_mut();
-            reading.expect("the reader's loop has the reader").begin(job);
+        if let Some(reading) = self.follows.reading_mut() {
+            reading.begin(job);
             return Step::Took;
         }
         if let Err(Letter::Read(job)) = self.mesh.post(to, Letter::Read(job)) {
