@@ -222,10 +222,27 @@ impl RateLimits {
         dues: impl Iterator<Item = Due> + Clone,
         now: Moment,
     ) -> (Verdict, Option<Standing>) {
+        self.charge_within(if self.mode == Mode::Enforce { WAIT_US_MAX } else { 0 }, dues, now)
+    }
+
+    /// Like [`Self::charge`], for a request that nobody can hold: it is refused where it would wait.
+    pub fn charge_at_once(
+        &self,
+        dues: impl Iterator<Item = Due> + Clone,
+        now: Moment,
+    ) -> (Verdict, Option<Standing>) {
+        self.charge_within(0, dues, now)
+    }
+
+    fn charge_within(
+        &self,
+        wait_us_max: u64,
+        dues: impl Iterator<Item = Due> + Clone,
+        now: Moment,
+    ) -> (Verdict, Option<Standing>) {
         if self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
             return (Verdict::Pass, None);
         }
-        let wait_us_max = if self.mode == Mode::Enforce { WAIT_US_MAX } else { 0 };
         let mut tightest: Option<(Taken, Entry)> = None;
         let (mut charged, mut fits) = (0_u32, true);
         for (index, entry) in self.entries(dues.clone()).enumerate().filter(|(_, entry)| entry.cost.now != 0)

@@ -393,7 +393,44 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
 }
 
 #[test]
-fn a_batch_that_costs_more_than_there_ever_is_costs_all_of_it() {
+fn few_reads_of_owners_are_held_and_the_next_is_refused_and_costs_nothing() {
+    /// Held at the reader, whoever's they are.
+    const HELD_MAX: u64 = 64;
+    /// One in 5 ms.
+    const BURST: u64 = 200;
+    let settings = ["limits.mode=enforce", "limits.data_trades=200/1s", "trusted_proxies=127.0.0.1"];
+    let mut site = Site::start(&settings);
+    let path = "/data/trades";
+    // Each from an address of its own, so that only the owner's limit is felt.
+    let mut clients = (0_u32..).map(|number| std::net::Ipv4Addr::from_bits(0x0100_0000 + number).to_string());
+    for left in (0..BURST).rev() {
+        let client = clients.next().unwrap();
+        assert_eq!(said(&site.signed(&client, path)), format!("200 200 {left} 1"));
+    }
+    let held: Vec<Connection> = clients
+        .by_ref()
+        .zip(1..=HELD_MAX)
+        .map(|(client, count)| {
+            let header = format!("X-Forwarded-For: {client}\r\n");
+            let mut connection = site.exchange.connect();
+            connection.send(&site.trader.request_with(&header, "GET", path, "")).unwrap();
+            site.until_held(count);
+            connection
+        })
+        .collect();
+    for client in clients.by_ref().take(3) {
+        assert_eq!(said(&site.signed(&client, path)), "429 200 0 2 retry 1");
+    }
+    assert_eq!((site.count("waited"), site.count("refused")), (HELD_MAX, 3));
+    site.advance(1_000);
+    for mut connection in held {
+        assert_eq!(connection.answer().unwrap().status, 200);
+    }
+    // 264 in the first second, and this one.
+    let client = clients.next().unwrap();
+    assert_eq!(said(&site.signed(&client, path)), "200 200 135 1");
+}
+
 #[test]
 fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
     const LONG: usize = 6;
@@ -411,6 +448,8 @@ fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
     }
 }
 
+#[test]
+fn a_batch_that_costs_more_than_there_ever_is_costs_all_of_it() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/10m"]);
     let batch = site.batch(5);
     let answer = site.ask("POST", "/orders", &batch);

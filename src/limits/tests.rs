@@ -46,6 +46,24 @@ fn check(limits: &RateLimits, script: &str) {
 }
 
 #[test]
+fn what_nobody_can_hold_is_refused_where_it_would_wait_and_nothing_is_charged() {
+    let limits = limits(Mode::Enforce, "book 4/2s; clob 100/1s");
+    check(&limits, "0 book 4 -> pass 0 left of 4, 2 s");
+    let party = limits.ipv4(1);
+    for now in [0, 1].map(Moment::of_ms) {
+        let dues = [due(party, Scope::Clob, 1), due(party, Scope::Book, 1)];
+        let (verdict, standing) = limits.charge_at_once(dues.into_iter(), now);
+        assert_eq!(verdict, Verdict::Refuse { retry_after_s: 1 });
+        assert_eq!(standing.map(|stands| stands.remaining), Some(0));
+    }
+    check(
+        &limits,
+        "1 clob 1 -> pass 99 left of 100, 1 s
+         1 book 1 -> wait 499 ms 0 left of 4, 3 s",
+    );
+}
+
+#[test]
 fn a_burst_passes_then_requests_wait_then_they_are_refused() {
     check(
         &limits(Mode::Enforce, "book 4/2s"),

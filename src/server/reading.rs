@@ -38,6 +38,9 @@ const UNREADABLE_SAID_MAX: usize = 100;
 /// Requests of the loop's own clients that are not answered: as many as another loop may send. More stay in their
 /// connections' buffers, which are bounded.
 const OWN_MAX: usize = POST_SLOTS;
+/// Requests that are held by the limits of their owners. One more is answered 429 instead. Each holds a letter of its
+/// loop until then, and one key alone could have all of those held.
+const HELD_MAX: usize = 64;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
 
@@ -333,6 +336,9 @@ impl Reading {
         }
         let caller = if route.class() == Class::Account {
             let window = if is_act(route.endpoint) { Window::Write } else { Window::Read };
+            if self.held.len() == HELD_MAX {
+                job.toll.cannot_be_held();
+            }
             match self.followed.callers.check(head, route, body, now, window, &mut job.toll) {
                 Ok(caller) => Some(caller),
                 Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),

@@ -51,6 +51,8 @@ pub(crate) struct Toll {
     began: Option<Moment>,
     /// The request is held until then, and was counted already.
     held: Option<Moment>,
+    /// Nobody can hold it: it is refused instead.
+    at_once: bool,
     retry_after_s: Option<u32>,
 }
 
@@ -58,6 +60,11 @@ impl Toll {
     /// The toll of a request from `address`; what it has paid stays paid.
     pub(crate) fn of(self, address: Party) -> Self {
         Self { address, ..self }
+    }
+
+    /// From here on the request is refused where it would be held: there is no room to hold it.
+    pub(crate) fn cannot_be_held(&mut self) {
+        self.at_once = true;
     }
 
     /// Counts the request by its address. After an error it is held, or else refused; the same goes for the other
@@ -116,7 +123,9 @@ impl Toll {
         }
         let due =
             |&(party, cost): &(Party, Cost)| scopes.iter().map(move |&scope| Due { party, scope, cost });
-        let (verdict, standing) = limits.charge(costs.iter().flat_map(due), now);
+        let dues = costs.iter().flat_map(due);
+        let (verdict, standing) =
+            if self.at_once { limits.charge_at_once(dues, now) } else { limits.charge(dues, now) };
         let was_over = self.standing.is_some_and(|standing| standing.over);
         let is_over = standing.is_some_and(|standing| standing.over);
         let tightest = match (self.standing, standing) {
