@@ -18,6 +18,7 @@ mod line;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
+use super::connections::List;
 use super::held::Held;
 use super::socket::Interest;
 use crate::domain::{ApiKey, WalletNo};
@@ -104,7 +105,6 @@ impl Carried {
 
 /// A client's connection.
 #[derive(Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each says for itself in which list the slot stands")]
 pub(crate) struct Connection {
     /// The socket; `None` in a slot that is free.
     pub(crate) socket: Option<OwnedFd>,
@@ -118,16 +118,8 @@ pub(crate) struct Connection {
     pub(crate) input: Input,
     /// What becomes of what comes in.
     pub(crate) hears: Hears,
-    /// Whether the slot stands in the loop's list of slots with unused bytes.
-    pub(crate) queued: bool,
-    /// Whether the slot stands in the loop's list of slots with answers that wait for a mark.
-    pub(crate) waits: bool,
-    /// Whether the slot stands in the loop's list of slots whose next request is held.
-    pub(crate) held: bool,
-    /// Whether the slot stands in the loop's list of slots to be sent.
-    pub(crate) dirty: bool,
-    /// Whether the slot stands in the loop's queue of streams to be sent.
-    pub(crate) streaming: bool,
+    /// In which of the loop's lists the slot stands.
+    pub(crate) listed: [bool; List::COUNT],
     /// What epoll watches for.
     pub(crate) interest: Interest,
     /// When the next byte of a request, or its rest, must have arrived.
@@ -158,11 +150,7 @@ impl Connection {
             door: Door::Public,
             input: Input::new(),
             hears: Hears::All,
-            queued: false,
-            waits: false,
-            held: false,
-            dirty: false,
-            streaming: false,
+            listed: [false; List::COUNT],
             interest: Interest::NOTHING,
             read_by_ms: u64::MAX,
             send_by_ms: u64::MAX,

@@ -10,6 +10,26 @@ use std::collections::VecDeque;
 use super::connection::Connection;
 use crate::limits::Moment;
 
+/// The lists of slots. A slot stands in each at most once, and whoever was noted first is next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum List {
+    /// With bytes that are not judged yet.
+    Ready,
+    /// Whose oldest answer waits for a mark.
+    Waiting,
+    /// Whose next request is held by a limit.
+    Held,
+    /// With bytes to send, or with a change in what epoll should watch.
+    Dirty,
+    /// Of streams of markets that were told something.
+    Streaming,
+}
+
+impl List {
+    /// How many there are.
+    pub(crate) const COUNT: usize = Self::Streaming as usize + 1;
+}
+
 /// Names a client; its slot alone may have been given to another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
@@ -26,16 +46,7 @@ pub(crate) struct Connections {
     free: Vec<u32>,
     occupied: u32,
     slots_max: u32,
-    /// Slots with bytes that are not judged yet, in turn.
-    pub(crate) ready: VecDeque<u32>,
-    /// Slots whose oldest answer waits for a mark.
-    pub(crate) waiting: Vec<u32>,
-    /// Slots whose next request is held by a limit.
-    pub(crate) held: Vec<u32>,
-    /// Slots with bytes to send, or with a change in what epoll should watch.
-    pub(crate) dirty: Vec<u32>,
-    /// Slots of streams of markets that were told something, to be sent in turn: who was told first is sent first.
-    pub(crate) streaming: VecDeque<u32>,
+    lists: [VecDeque<u32>; List::COUNT],
     /// The next slot whose deadlines are checked, like the hand of a clock.
     hand: u32,
 }
@@ -48,11 +59,7 @@ impl Connections {
             free: Vec::new(),
             occupied: 0,
             slots_max,
-            ready: VecDeque::new(),
-            waiting: Vec::new(),
-            held: Vec::new(),
-            dirty: Vec::new(),
-            streaming: VecDeque::new(),
+            lists: Default::default(),
             hand: 0,
         }
     }
@@ -64,7 +71,17 @@ impl Connections {
 
     /// Whether any has something that the next turn goes on with.
     pub(crate) fn any_to_serve(&self) -> bool {
-        !self.ready.is_empty() || !self.dirty.is_empty() || !self.streaming.is_empty()
+        [List::Ready, List::Dirty, List::Streaming].into_iter().any(|list| 0 < self.noted(list))
+    }
+
+    /// How many slots stand in a list.
+    pub(crate) fn noted(&self, list: List) -> usize {
+        self.lists[list as usize].len()
+    }
+
+    /// The connections of a list that still have their clients.
+    pub(crate) fn all_in(&self, list: List) -> impl Iterator<Item = &Connection> {
+        self.lists[list as usize].iter().filter_map(|&slot| self.look(slot))
     }
 
     /// A slot for a new client, with the connection taken out of it; `None` when all are taken.
@@ -79,15 +96,13 @@ impl Connections {
             return None;
         }
         self.slots.push(None);
-        // Every slot can stand in every list once; so no list grows while clients are served.
-        self.free.reserve(1);
-        self.occupied += 1;
+        // Every slot can be free and can stand in every list once; so none of them grows while clients are served.
         let wanted = self.slots.len();
-        self.ready.reserve(wanted.saturating_sub(self.ready.len()));
-        self.waiting.reserve(wanted.saturating_sub(self.waiting.len()));
-        self.held.reserve(wanted.saturating_sub(self.held.len()));
-        self.dirty.reserve(wanted.saturating_sub(self.dirty.len()));
-        self.streaming.reserve(wanted.saturating_sub(self.streaming.len()));
+        self.free.reserve(wanted);
+        for list in &mut self.lists {
+            list.reserve(wanted - list.len());
+        }
+        self.occupied += 1;
         Some((slot, Box::new(Connection::empty())))
     }
 
@@ -104,30 +119,18 @@ impl Connections {
         if generation == client.generation { self.take(client.slot) } else { None }
     }
 
-    /// Takes the next connection with bytes to be judged.
-    pub(crate) fn pop_ready(&mut self) -> Option<(u32, Box<Connection>)> {
-        self.take_next(|all| all.ready.pop_front(), |connection| &mut connection.queued)
+    /// Notes a slot in a list, if it does not stand there.
+    pub(crate) fn note(&mut self, list: List, slot: u32, connection: &mut Connection) {
+        if !std::mem::replace(&mut connection.listed[list as usize], true) {
+            self.lists[list as usize].push_back(slot);
+        }
     }
 
-    /// Takes the next connection to be sent or watched.
-    pub(crate) fn pop_dirty(&mut self) -> Option<(u32, Box<Connection>)> {
-        self.take_next(|all| all.dirty.pop(), |connection| &mut connection.dirty)
-    }
-
-    /// Takes the next stream to be sent.
-    pub(crate) fn pop_streaming(&mut self) -> Option<(u32, Box<Connection>)> {
-        self.take_next(|all| all.streaming.pop_front(), |connection| &mut connection.streaming)
-    }
-
-    /// Takes the next connection of a list that still has its client; `flag` says whether a slot stands in the list.
-    fn take_next(
-        &mut self,
-        pop: impl Fn(&mut Self) -> Option<u32>,
-        flag: impl Fn(&mut Connection) -> &mut bool,
-    ) -> Option<(u32, Box<Connection>)> {
-        while let Some(slot) = pop(self) {
+    /// Takes the next connection of a list that still has its client out of list and slot.
+    pub(crate) fn next(&mut self, list: List) -> Option<(u32, Box<Connection>)> {
+        while let Some(slot) = self.lists[list as usize].pop_front() {
             if let Some(connection) = self.slots[slot as usize].as_mut() {
-                *flag(connection) = false;
+                connection.listed[list as usize] = false;
             }
             if let Some(connection) = self.take(slot) {
                 return Some((slot, connection));
@@ -136,75 +139,30 @@ impl Connections {
         None
     }
 
-    /// Takes a connection whose answers were waiting for a mark.
-    pub(crate) fn take_waiting(&mut self, slot: u32) -> Option<Box<Connection>> {
-        if let Some(connection) = self.slots[slot as usize].as_mut() {
-            connection.waits = false;
-        }
-        self.take(slot)
-    }
-
-    /// Puts a connection back and notes it in the lists that it belongs to.
+    /// Puts a connection back; one with an answer that waits for a mark is noted.
     pub(crate) fn put(&mut self, slot: u32, mut connection: Box<Connection>) {
         assert!(connection.socket.is_some(), "a connection without a client is freed");
-        if !connection.waits && connection.line.waits_for_mark().is_some() {
-            connection.waits = true;
-            self.waiting.push(slot);
+        if connection.line.waits_for_mark().is_some() {
+            self.note(List::Waiting, slot, &mut connection);
         }
         self.slots[slot as usize] = Some(connection);
-    }
-
-    /// Notes that a slot has bytes to be judged.
-    pub(crate) fn queue(&mut self, slot: u32, connection: &mut Connection) {
-        if !connection.queued {
-            connection.queued = true;
-            self.ready.push_back(slot);
-        }
-    }
-
-    /// Notes that a slot's next request is held.
-    pub(crate) fn hold(&mut self, slot: u32, connection: &mut Connection) {
-        if !connection.held {
-            connection.held = true;
-            self.held.push(slot);
-        }
     }
 
     /// Queues the slots whose requests were held long enough. Returns when the next one is due.
     pub(crate) fn release_held(&mut self, now: Moment) -> Option<Moment> {
         let mut next: Option<Moment> = None;
-        for index in (0..self.held.len()).rev() {
-            let slot = self.held[index];
-            let connection = self.slots[slot as usize].as_mut().expect("nobody works on it between turns");
-            if let Some(until) = connection.line.toll.held().filter(|&until| now < until) {
-                next = Some(next.map_or(until, |next| next.min(until)));
-                continue;
-            }
-            connection.held = false;
-            self.held.swap_remove(index);
+        for _ in 0..self.noted(List::Held) {
             // A client that left has nothing in the slot; one that came since is served as usual.
-            if connection.socket.is_some() && !connection.queued {
-                connection.queued = true;
-                self.ready.push_back(slot);
-            }
+            let Some((slot, mut connection)) = self.next(List::Held) else {
+                break;
+            };
+            let until = connection.line.toll.held().filter(|&until| now < until);
+            let list = if until.is_some() { List::Held } else { List::Ready };
+            self.note(list, slot, &mut connection);
+            self.put(slot, connection);
+            next = next.into_iter().chain(until).min();
         }
         next
-    }
-
-    /// Notes that a slot has something to send or to be watched for.
-    pub(crate) fn touch(&mut self, slot: u32, connection: &mut Connection) {
-        if !connection.dirty {
-            connection.dirty = true;
-            self.dirty.push(slot);
-        }
-    }
-
-    /// Notes that a stream was told something.
-    pub(crate) fn stream(&mut self, slot: u32, connection: &mut Connection) {
-        if !connection.streaming {
-            connection.streaming = true;
-            self.streaming.push_back(slot);
-        }
     }
 
     /// Frees the slot; the client has been taken out of it.
@@ -265,7 +223,7 @@ mod tests {
         // The second is told twice and has one turn; the first leaves, and another comes, who is told later.
         for at in [1, 0, 1, 2] {
             let mut connection = connections.take_client(clients[at]).expect("is there");
-            connections.stream(clients[at].slot, &mut connection);
+            connections.note(List::Streaming, clients[at].slot, &mut connection);
             connections.put(clients[at].slot, connection);
         }
         let mut connection = connections.take_client(clients[0]).expect("is there");
@@ -273,7 +231,7 @@ mod tests {
         connections.free(clients[0].slot, connection);
         let turns = |connections: &mut Connections| {
             let mut slots = Vec::new();
-            while let Some((slot, connection)) = connections.pop_streaming() {
+            while let Some((slot, connection)) = connections.next(List::Streaming) {
                 connections.put(slot, connection);
                 slots.push(slot);
             }
@@ -284,9 +242,39 @@ mod tests {
         assert!(!connections.any_to_serve());
         let next = enter(&mut connections).expect("there is room again");
         let mut connection = connections.take_client(next).expect("is there");
-        connections.stream(next.slot, &mut connection);
+        connections.note(List::Streaming, next.slot, &mut connection);
         connections.put(next.slot, connection);
         assert_eq!((next.slot, turns(&mut connections)), (clients[0].slot, vec![next.slot]));
+    }
+
+    #[test]
+    fn no_list_grows_once_every_client_has_come() {
+        const CLIENTS: u32 = 100;
+        const LISTS: [List; List::COUNT] =
+            [List::Ready, List::Waiting, List::Held, List::Dirty, List::Streaming];
+        let mut connections = Connections::new(CLIENTS);
+        let clients: Vec<Client> = (0..CLIENTS).filter_map(|_| enter(&mut connections)).collect();
+        let taken = |all: &Connections| (all.lists.each_ref().map(VecDeque::capacity), all.free.capacity());
+        let before = taken(&connections);
+        for list in LISTS {
+            for round in 0..3 {
+                for client in &clients {
+                    let mut connection = connections.take_client(*client).expect("is there");
+                    connections.note(list, client.slot, &mut connection);
+                    connections.put(client.slot, connection);
+                }
+                for _ in 0..round * CLIENTS / 2 {
+                    let (slot, connection) = connections.next(list).expect("all were noted");
+                    connections.put(slot, connection);
+                }
+            }
+        }
+        for client in clients {
+            let mut connection = connections.take_client(client).expect("is there");
+            connection.vacate();
+            connections.free(client.slot, connection);
+        }
+        assert_eq!(taken(&connections), before);
     }
 
     #[test]

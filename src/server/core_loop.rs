@@ -132,7 +132,6 @@ pub(crate) struct CoreLoop {
     events: Vec<Ready>,
     doors: Option<Doors>,
     prefixes: HostPrefixes,
-    spare: Vec<u32>,
     idle_turns: u32,
     /// When the last turn began, if it found no work and did not sleep.
     spun_from_ns: Option<u64>,
@@ -192,7 +191,6 @@ impl CoreLoop {
             events: Vec::with_capacity(64),
             doors,
             prefixes,
-            spare: Vec::new(),
             idle_turns: 0,
             spun_from_ns: None,
             sweep_idle_until_ms: 0,

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::CoreLoop;
 use crate::domain::Position;
 use crate::server::acts;
+use crate::server::connections::List;
 use crate::server::disk::Shortage;
 use crate::server::followed::Followed;
 use crate::server::ingress::Trade;
@@ -123,7 +124,7 @@ impl CoreLoop {
         let awaited = self.awaited();
         // A commit that is under way on another core is over in no time; sleeping would miss it.
         let committed = |marks: &Marks| marks.durability() == Durability::Committed;
-        if !self.connections.waiting.is_empty() && self.marks.as_ref().is_some_and(committed) {
+        if 0 < self.connections.noted(List::Waiting) && self.marks.as_ref().is_some_and(committed) {
             std::thread::yield_now();
             return true;
         }
@@ -178,8 +179,8 @@ impl CoreLoop {
 
     /// The lowest position that gives this loop work when it is acknowledged.
     fn awaited(&self) -> Option<Position> {
-        let answers = self.connections.waiting.iter();
-        let answers = answers.filter_map(|&slot| self.connections.look(slot)?.line.waits_for_mark()).min();
+        let answers = self.connections.all_in(List::Waiting);
+        let answers = answers.filter_map(|connection| connection.line.waits_for_mark()).min();
         let follows = self.follows.followed().map(Followed::awaits);
         match (answers, follows) {
             (Some(one), Some(other)) => Some(one.min(other)),

@@ -8,7 +8,7 @@ use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
 use crate::server::connection::{Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed};
-use crate::server::connections::Client;
+use crate::server::connections::{Client, List};
 use crate::server::ingress;
 use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::proxies;
@@ -53,7 +53,7 @@ impl CoreLoop {
     /// Serves the cancels of all ready connections and sends their answers before any other request begins: one
     /// signature check takes longer than all of this.
     pub(super) fn serve_cancels(&mut self, phase: Phase) -> bool {
-        let ready = self.connections.ready.len();
+        let ready = self.connections.noted(List::Ready);
         let Some(trade) = self.trade.as_mut() else {
             return false;
         };
@@ -81,7 +81,7 @@ impl CoreLoop {
         if took {
             self.see_out(phase);
         }
-        for _ in 0..self.connections.ready.len() {
+        for _ in 0..self.connections.noted(List::Ready) {
             if self.serve_next(phase, Pass::All) {
                 took = true;
                 self.see_out(phase);
@@ -95,7 +95,7 @@ impl CoreLoop {
     /// the end of the turn.
     fn see_out(&mut self, phase: Phase) {
         self.tell_journal();
-        if self.connections.ready.is_empty() {
+        if self.connections.noted(List::Ready) == 0 {
             return;
         }
         self.finish();
@@ -105,13 +105,13 @@ impl CoreLoop {
     }
 
     fn serve_next(&mut self, phase: Phase, pass: Pass) -> bool {
-        let Some((slot, mut connection)) = self.connections.pop_ready() else {
+        let Some((slot, mut connection)) = self.connections.next(List::Ready) else {
             return false;
         };
         if !connection.line.toll.release(self.moment) {
             // What cannot be read must not be reported in every turn.
             if connection.input.is_full() {
-                self.connections.touch(slot, &mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
             }
             self.connections.put(slot, connection);
             return false;
@@ -150,10 +150,10 @@ impl CoreLoop {
             }
         };
         if again {
-            self.connections.queue(slot, &mut connection);
+            self.connections.note(List::Ready, slot, &mut connection);
         }
         connection.count_held(&self.shared.held);
-        self.connections.touch(slot, &mut connection);
+        self.connections.note(List::Dirty, slot, &mut connection);
         self.connections.put(slot, connection);
         took
     }
@@ -164,7 +164,7 @@ impl CoreLoop {
         self.held_until = self.held_until.min(until).or(until);
         // The client has sent the whole request, so it is neither idle nor slow.
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-        self.connections.hold(slot, connection);
+        self.connections.note(List::Held, slot, connection);
     }
 
     fn step(&mut self, client: Client, connection: &mut Connection, pass: Pass) -> Step {

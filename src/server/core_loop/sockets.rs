@@ -8,6 +8,7 @@ use super::CoreLoop;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
+use crate::server::connections::List;
 use crate::server::guards::{self, Gone};
 use crate::server::house::SAY_EVERY_MS;
 use crate::server::marks::Marks;
@@ -116,7 +117,7 @@ impl CoreLoop {
         connection.interest = Interest::READABLE;
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         if connection.go_on(carried, self.shared.clock.elapsed_ns()) {
-            self.connections.queue(slot, &mut connection);
+            self.connections.note(List::Ready, slot, &mut connection);
         }
         connection.count_held(&self.shared.held);
         self.connections.put(slot, connection);
@@ -128,7 +129,7 @@ impl CoreLoop {
             return;
         };
         if event.writable {
-            self.connections.touch(slot, &mut connection);
+            self.connections.note(List::Dirty, slot, &mut connection);
         }
         if !event.readable {
             self.connections.put(slot, connection);
@@ -148,7 +149,7 @@ impl CoreLoop {
                     let unread = connection.input.unread().len();
                     connection.input.used(unread);
                 }
-                self.connections.queue(slot, &mut connection);
+                self.connections.note(List::Ready, slot, &mut connection);
             }
             Moved::Later => {}
             // Nothing more comes, but earlier requests are still done and answered.
@@ -156,8 +157,8 @@ impl CoreLoop {
                 if connection.hears == Hears::All {
                     connection.hears = Hears::Buffered;
                 }
-                self.connections.queue(slot, &mut connection);
-                self.connections.touch(slot, &mut connection);
+                self.connections.note(List::Ready, slot, &mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
             }
             // What was asked and cannot be answered any more is not worth keeping the slot for.
             Moved::Ended | Moved::Gone if connection.line.is_idle() || connection.interest.writable => {
@@ -166,7 +167,7 @@ impl CoreLoop {
             }
             Moved::Ended | Moved::Gone => {
                 connection.hear_no_more();
-                self.connections.touch(slot, &mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
             }
         }
         self.connections.put(slot, connection);
@@ -208,19 +209,20 @@ impl CoreLoop {
 impl CoreLoop {
     pub(super) fn release(&mut self) -> bool {
         if self.marks.as_ref().is_some_and(|marks| roles::journal_failed(&self.shared, marks.log()))
-            || self.connections.waiting.is_empty()
+            || self.connections.noted(List::Waiting) == 0
         {
             return false;
         }
         let mark = self.releasable();
         self.released = mark;
-        let mut waiting = std::mem::replace(&mut self.connections.waiting, std::mem::take(&mut self.spare));
         let mut released = false;
         let now_ns = self.shared.clock.elapsed_ns();
-        for slot in waiting.drain(..) {
-            released |= self.release_slot(slot, mark, now_ns);
+        for _ in 0..self.connections.noted(List::Waiting) {
+            let Some((slot, connection)) = self.connections.next(List::Waiting) else {
+                break;
+            };
+            released |= self.release_slot(slot, connection, mark, now_ns);
         }
-        self.spare = waiting;
         released
     }
 
@@ -236,17 +238,20 @@ impl CoreLoop {
         self.follows.reading().map_or(mark, |reading| mark.min(reading.applied()))
     }
 
-    fn release_slot(&mut self, slot: u32, mark: Position, now_ns: u64) -> bool {
-        let Some(mut connection) = self.connections.take_waiting(slot) else {
-            return false;
-        };
+    fn release_slot(
+        &mut self,
+        slot: u32,
+        mut connection: Box<Connection>,
+        mark: Position,
+        now_ns: u64,
+    ) -> bool {
         let highest = connection.line.release(mark, now_ns, self.tally(), &self.shared.plan.pages);
         if let Some(position) = highest {
             self.shared.tell(position);
             self.tally().answers.add_one();
-            self.connections.touch(slot, &mut connection);
+            self.connections.note(List::Dirty, slot, &mut connection);
             if !connection.input.unread().is_empty() {
-                self.connections.queue(slot, &mut connection);
+                self.connections.note(List::Ready, slot, &mut connection);
             }
         }
         self.connections.put(slot, connection);
@@ -256,23 +261,23 @@ impl CoreLoop {
     /// Sends to all connections that have something; to streams of markets only if they have more than what they are
     /// told.
     pub(super) fn send_all(&mut self, phase: Phase) {
-        if self.connections.dirty.is_empty() {
+        if self.connections.noted(List::Dirty) == 0 {
             return;
         }
         let mut since_ns = self.shared.clock.elapsed_ns();
-        while let Some((slot, connection)) = self.connections.pop_dirty() {
+        while let Some((slot, connection)) = self.connections.next(List::Dirty) {
             self.send_slot(slot, connection, phase, &mut since_ns);
         }
     }
 
     /// Sends to the streams of markets whose turn it is.
     pub(super) fn send_streams(&mut self, phase: Phase) {
-        if self.connections.streaming.is_empty() {
+        if self.connections.noted(List::Streaming) == 0 {
             return;
         }
         let mut since_ns = self.shared.clock.elapsed_ns();
         for _ in 0..STREAMS_PER_TURN {
-            let Some((slot, connection)) = self.connections.pop_streaming() else {
+            let Some((slot, connection)) = self.connections.next(List::Streaming) else {
                 return;
             };
             self.send_slot(slot, connection, phase, &mut since_ns);
@@ -294,7 +299,7 @@ impl CoreLoop {
             self.read_anew(&mut connection, had_room);
         }
         if freed && connection.may_open() && !connection.input.unread().is_empty() {
-            self.connections.queue(slot, &mut connection);
+            self.connections.note(List::Ready, slot, &mut connection);
         }
         let takes = connection.may_open() && phase < Phase::Draining && !connection.input.is_full();
         let readable = match connection.hears {

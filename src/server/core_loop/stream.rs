@@ -13,7 +13,7 @@ use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
 use crate::reader::{Channel, Heard};
 use crate::server::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
-use crate::server::connections::Client;
+use crate::server::connections::{Client, List};
 use crate::server::followed::Followed;
 use crate::server::follows::Follows;
 use crate::server::held::Held;
@@ -254,8 +254,8 @@ impl CoreLoop {
                     ended.push((slot, connection.line.answers_for.take()));
                 }
                 match channel {
-                    Channel::User => self.connections.touch(slot, &mut connection),
-                    Channel::Market => self.connections.stream(slot, &mut connection),
+                    Channel::User => self.connections.note(List::Dirty, slot, &mut connection),
+                    Channel::Market => self.connections.note(List::Streaming, slot, &mut connection),
                 }
             }
             self.connections.put(slot, connection);
@@ -264,7 +264,7 @@ impl CoreLoop {
             self.shared.tell(streams.applied());
             if let Some(mut connection) = self.connections.take(slot) {
                 say_close(&mut connection, REVOKED.code, REVOKED.reason);
-                self.connections.touch(slot, &mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
                 ended.push((slot, connection.line.answers_for.take()));
                 self.connections.put(slot, connection);
             }
@@ -360,7 +360,7 @@ impl CoreLoop {
         } else if connection.may_ask() {
             if pings {
                 websocket::push_ping(connection.line.output(), b"");
-                self.connections.touch(slot, &mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
             }
             if beats {
                 let now = self.now;
@@ -390,7 +390,7 @@ impl CoreLoop {
         say_close(connection, code, reason);
         self.disconnected(connection);
         self.streams().feed().leave(slot);
-        self.connections.touch(slot, connection);
+        self.connections.note(List::Dirty, slot, connection);
     }
 
     fn streams(&mut self) -> &mut Followed {

@@ -5,7 +5,7 @@ use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::server::acts;
 use crate::server::connection::{Door, KEPT_BYTES_MAX};
-use crate::server::connections::Client;
+use crate::server::connections::{Client, List};
 use crate::server::follows::Follows;
 use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
@@ -244,7 +244,7 @@ impl CoreLoop {
                 trade.render(Some(&mut connection.line));
                 // The client's next request may have waited for this one.
                 if !connection.input.unread().is_empty() {
-                    self.connections.queue(client.slot, &mut connection);
+                    self.connections.note(List::Ready, client.slot, &mut connection);
                 }
                 self.connections.put(client.slot, connection);
             } else {
