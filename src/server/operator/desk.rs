@@ -15,8 +15,8 @@ use crate::reader::Reader;
 use crate::server::core_loop::CoreLoop;
 use crate::server::follows::Follows;
 
-/// How many turns a look-up gives the reader to catch up with what clients were told.
-const CATCH_UP_TURNS_MAX: u32 = 10_000;
+/// How often a look-up lets the reader follow some frames, up to what clients were told.
+const CATCH_UPS_MAX: u32 = 10_000;
 
 /// Rows found so far.
 #[derive(Debug, Default)]
@@ -93,16 +93,16 @@ impl Place {
 /// Applies everything that any client was told, so that the operator sees it too.
 pub(super) fn catch_up(core: &mut CoreLoop) {
     let tag = core.shared.told();
-    let (now, elapsed_ms) = (core.now, core.elapsed_ms);
+    let now = core.now;
     let (Some(marks), Follows::Reader(reading)) = (&mut core.marks, &mut core.follows) else {
         return;
     };
-    for _ in 0..CATCH_UP_TURNS_MAX {
+    for _ in 0..CATCH_UPS_MAX {
         if tag <= reading.applied() {
             break;
         }
         let mark = marks.advance();
-        reading.work(mark, now, elapsed_ms);
+        reading.follow(mark, now);
     }
     let ledger = reading.reader().ledger();
     core.desk.follow(ledger);
