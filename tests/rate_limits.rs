@@ -6,11 +6,13 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection, request};
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
+use tungstenite::Message;
 
 /// How long anything may take that must happen; machines are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -445,6 +447,24 @@ fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
     assert_eq!(connection.answer().unwrap().json()["status"], "live");
     for _ in 0..LONG {
         assert_eq!(connection.answer().unwrap().status, 200);
+    }
+}
+
+#[test]
+fn a_stream_pays_for_its_pings() {
+    const PINGS: usize = 8;
+    let site = Site::start(&["limits.mode=enforce", "limits.stream_messages=4/1s"]);
+    let mut stream = Stream::open(&site.exchange, "market");
+    for _ in 0..PINGS {
+        stream.0.send(Message::Ping("".into())).unwrap();
+    }
+    site.until_held(1);
+    for _ in 0..PINGS {
+        site.advance(1_000);
+    }
+    let mut pongs = 0;
+    while pongs < PINGS {
+        pongs += usize::from(matches!(stream.0.read().unwrap(), Message::Pong(_)));
     }
 }
 

@@ -422,6 +422,18 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_was_let_go_for_its_silence_is_counted_no_more() {
+        let mut running = serve(2, |plan| plan.limits.idle_ms = 20);
+        ask(running.http(), b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n");
+        let deadline = Instant::now() + Duration::from_mins(2);
+        while running.shared.tallies.iter().any(|tally| tally.connections.get() != 0) {
+            assert!(Instant::now() < deadline, "it is still counted");
+            std::thread::yield_now();
+        }
+        assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
     fn a_client_above_the_limit_is_not_let_in() {
         let mut running = serve(2, |plan| plan.limits.connections_max = 1);
         let _first = TcpStream::connect(running.http()).expect("connects");

@@ -27,11 +27,12 @@ const ROOM_NAP: Duration = Duration::from_millis(1);
 
 /// Step 7: deadlines. Step 8: draining and rest.
 impl CoreLoop {
-    /// Checks the deadlines of some connections; true if others are left for the next turn.
+    /// Checks the deadlines of some connections; true if a client was let go, or others are left for the next turn.
     pub(super) fn check_times(&mut self) -> bool {
         if self.elapsed_ms < self.sweep_idle_until_ms {
             return false;
         }
+        let count = self.connections.count();
         for _ in 0..SWEEP_SLOTS_PER_TURN {
             let Some(slot) = self.connections.next_by_hand() else {
                 let round_ms = u64::try_from(self.shared.plan.nap().as_millis()).unwrap_or(u64::MAX);
@@ -39,7 +40,7 @@ impl CoreLoop {
                 self.open_doors();
                 self.look_at_disk();
                 self.look_at_clock();
-                return false;
+                return self.connections.count() != count;
             };
             let Some(connection) = self.connections.look(slot) else {
                 continue;

@@ -161,6 +161,7 @@ impl CoreLoop {
                         },
                         Said::Ping(payload) => {
                             websocket::push_pong(line.output(), payload);
+                            stream.owes += 1;
                             Next::Listen
                         }
                         Said::Pong(_) => Next::Listen,
