@@ -25,7 +25,7 @@ use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::route::HostPrefixes;
-use crate::http::{self, Class, Endpoint, Head, Method, Query, Route};
+use crate::http::{self, Class, Endpoint, Head, Query, Route};
 use crate::journal::Log;
 use crate::journal::layout::StateHash;
 use crate::json::Writer;
@@ -285,19 +285,9 @@ impl Reading {
         let head = http::parse(&bytes, &http::Limits::SERVED);
         let head = head.expect("it was read before").expect("it was whole before");
         let body = &bytes[head.bytes..];
-        let route =
-            match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
-                Ok(route) => route,
-                Err(reason) => {
-                    let connection = connection_word(head.keep_alive);
-                    respond::no_route(&mut job.answer, reason, &Extras { connection, ..Extras::default() });
-                    self.done.push_back(job);
-                    return None;
-                }
-            };
+        let route = http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes);
+        let route = route.expect("it had one before");
         self.body.clear();
-        job.keep_alive = head.keep_alive;
-        job.head_only = head.method == Method::Head;
         match self.read(&head, &route, body, now, job) {
             Ok((job, status)) => self.finish(job, status),
             Err(Read::Written(job)) => self.done.push_back(job),

@@ -378,10 +378,7 @@ impl CoreLoop {
             reading.begin(job);
             return Step::Took;
         }
-        if let Err(Letter::Read(job)) = self.mesh.post(to, Letter::Read(job)) {
-            *line.answer(number).expect("just opened") = job.answer;
-            refuse_open(line, number, Reject::Busy, connection);
-        }
+        self.mesh.post(to, Letter::Read(job)).expect("may_post was asked first");
         Step::Took
     }
 
@@ -518,11 +515,6 @@ fn refuse(line: &mut Line, reject: Reject, connection: respond::Connection) {
 
 fn refuse_for(line: &mut Line, reject: Reject, status: u16, connection: respond::Connection) {
     answer_now(line, |out| write_refusal(out, reject, status, connection));
-}
-
-fn refuse_open(line: &mut Line, number: u32, reject: Reject, connection: respond::Connection) {
-    write_refusal(line.answer(number).expect("open"), reject, reject.wire().status, connection);
-    line.ready(number, Position(0));
 }
 
 /// Seconds after which a client should try again.
