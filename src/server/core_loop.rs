@@ -25,6 +25,7 @@ mod sockets;
 mod stream;
 mod work;
 
+pub(crate) use serve::Step;
 pub(crate) use stream::CLOSES;
 
 use std::collections::VecDeque;

@@ -22,7 +22,7 @@ use super::caller::{Caller, Callers, Window};
 use super::clock::Clock;
 use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
-use super::core_loop::connection_word;
+use super::core_loop::{Step, connection_word};
 use super::guard_acts::{Promise, promise};
 use super::mesh::Mesh;
 use super::message::{ActJob, Ticket};
@@ -54,20 +54,6 @@ pub(crate) const SIGNATURES_PER_TURN: usize = 2;
 
 /// Bytes of a body that the scratch buffer holds without growing: a batch of fifteen orders.
 const BODY_BYTES_KEPT: usize = 32 << 10;
-
-/// What became of a trading request.
-pub(crate) enum Began {
-    /// It was taken.
-    Took,
-    /// It was taken and costs curve operations: others are in turn.
-    TookWithSignature,
-    /// There is no time for it in this turn.
-    Later,
-    /// An earlier request of the same client is still with some shard.
-    Blocked,
-    /// Its limit will have room for it soon, and it has paid.
-    Held,
-}
 
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
@@ -184,18 +170,18 @@ impl Trade {
         request: &Request<'_>,
         now: TimeMs,
         mesh: &mut Mesh,
-    ) -> Began {
+    ) -> Step {
         // What one client sends is done in the order in which it was sent, whatever the shards:
         // a cancel finds the order sent before it, and positions grow with the answers.
         if line.last_work.is_some_and(|work| self.works.is_undecided(work)) {
-            return Began::Blocked;
+            return Step::Blocked;
         }
         let signs = needs_signature(route.endpoint);
         if signs && !self.may_sign() {
-            return Began::Later;
+            return Step::Later;
         }
         if !self.may_cancel(route.endpoint, mesh) {
-            return Began::Later;
+            return Step::Later;
         }
         let asker = Asker { client, number: line.next_number(), keep_alive: request.head.keep_alive };
         self.laps = line.laps;
@@ -205,7 +191,7 @@ impl Trade {
         let taken =
             caller.and_then(|caller| self.take(asker, &caller, &mut line.toll, route, request, now, mesh));
         if taken.is_err() && line.toll.held().is_some() {
-            return Began::Held;
+            return Step::Held;
         }
         let number = line.open(Intent::Write);
         if signs || taken.is_err() {
@@ -238,10 +224,10 @@ impl Trade {
             // A refusal that no shard has seen reports no frame, so it waits for none.
             line.ready(number, Position(0));
             line.timed(number, Timed::Trade { laps: self.laps, timing_end });
-            return Began::Took;
+            return Step::Took;
         }
         self.run_staged(now, mesh);
-        if signs { Began::TookWithSignature } else { Began::Took }
+        if signs { Step::TookMine } else { Step::Took }
     }
 
     /// Whether there is room for this request if it is a cancel, which waits for room instead of being refused: every

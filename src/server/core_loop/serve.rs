@@ -20,10 +20,10 @@ use crate::stats::{Laps, Stage};
 
 /// What became of the request at the front of a connection's buffer.
 #[derive(Clone, Copy)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// A request was taken; the connection's next one may follow.
     Took,
-    /// A request was taken; other connections come before this one's next request.
+    /// A request was taken that costs curve operations; other connections come before this one's next request.
     TookMine,
     /// More bytes must come.
     Partial,
@@ -33,10 +33,8 @@ pub(super) enum Step {
     Blocked,
     /// Not before its limit has room for it.
     Held,
-    /// The connection belongs to an ingress loop.
-    Move,
-    /// The connection belongs to the feed's loop.
-    MoveToFeed,
+    /// The connection belongs to this loop.
+    Move(usize),
     /// The connection is a stream from here on.
     Upgraded(Channel),
 }
@@ -140,7 +138,7 @@ impl CoreLoop {
                     break false;
                 }
                 Step::Later => break true,
-                step @ (Step::Move | Step::MoveToFeed) => match self.send_away(slot, connection, step) {
+                Step::Move(to) => match self.send_away(slot, connection, to) {
                     None => return true,
                     Some(back) => {
                         connection = back;
@@ -322,19 +320,21 @@ impl CoreLoop {
             return Step::Took;
         }
         let Some(trade) = self.trade.as_mut() else {
-            return if line.is_idle() { Step::Move } else { Step::Blocked };
+            return if line.is_idle() { Step::Move(self.next_ingress()) } else { Step::Blocked };
         };
-        let began = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
-        if matches!(began, ingress::Began::Took | ingress::Began::TookWithSignature) {
+        let step = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
+        if matches!(step, Step::Took | Step::TookMine) {
             self.tally().trading.add_one();
         }
-        match began {
-            ingress::Began::Took => Step::Took,
-            ingress::Began::TookWithSignature => Step::TookMine,
-            ingress::Began::Later => Step::Later,
-            ingress::Began::Blocked => Step::Blocked,
-            ingress::Began::Held => Step::Held,
-        }
+        step
+    }
+
+    /// The ingress loop that is in turn for a connection.
+    fn next_ingress(&mut self) -> usize {
+        let ingress = self.shared.plan.topology.ingress_loops();
+        let to = ingress.start + self.next_ingress;
+        self.next_ingress = (self.next_ingress + 1) % ingress.len();
+        to
     }
 
     /// Sends a read, or an act on keys, to the reader's loop.
@@ -421,8 +421,9 @@ impl CoreLoop {
         if !line.is_idle() {
             return Step::Blocked;
         }
-        if self.mesh.no() != self.shared.plan.topology.feed_loop() {
-            return Step::MoveToFeed;
+        let feed = self.shared.plan.topology.feed_loop();
+        if self.mesh.no() != feed {
+            return Step::Move(feed);
         }
         if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
             return refuse_or_hold(line, connection);
@@ -431,28 +432,19 @@ impl CoreLoop {
         Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
     }
 
-    /// Moves a connection to the next ingress loop in turn, or to the feed's loop; gives it back if that loop has no
-    /// room now.
+    /// Moves a connection to another loop; gives it back if that loop has no room now.
     fn send_away(
         &mut self,
         slot: u32,
         mut connection: Box<Connection>,
-        step: Step,
+        to: usize,
     ) -> Option<Box<Connection>> {
-        let to_feed = matches!(step, Step::MoveToFeed);
-        let topology = &self.shared.plan.topology;
-        let ingress = topology.ingress_loops();
-        let to =
-            if to_feed { topology.feed_loop() } else { ingress.start + self.next_ingress % ingress.len() };
         let client = connection.socket.take().expect("taken connections have a client");
         let _ = self.watch.remove(&client);
         let carried = connection.carried();
         let letter = Letter::Moved(Box::new(MovedClient { client, peer: connection.peer, carried }));
         match self.mesh.post_one_way(to, letter) {
             Ok(()) => {
-                if !to_feed {
-                    self.next_ingress = (self.next_ingress + 1) % ingress.len();
-                }
                 connection.vacate();
                 connection.count_held(&self.shared.held);
                 self.connections.free(slot, connection);
