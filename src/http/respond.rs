@@ -197,13 +197,6 @@ impl Response {
         }
         self.timing_end
     }
-
-    /// Like [`Self::finish`], for `HEAD`: the length stays, the body is removed.
-    pub fn finish_without_body(self, out: &mut Vec<u8>) {
-        let body_at = self.body_at;
-        self.finish(out);
-        out.truncate(body_at);
-    }
 }
 
 /// Answers bytes that are not a request. The connection closes after this answer.
@@ -350,17 +343,11 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_body_and_a_head_request_have_a_length_too() {
+    fn an_empty_body_has_a_length_too() {
         let empty = written(|out| {
             Response::begin(out, 503, ContentType::Text, &Extras::default()).finish(out);
         });
         assert!(empty.ends_with("Content-Length:        0\r\n\r\n"), "{empty}");
-        let head = written(|out| {
-            let response = Response::begin(out, 200, ContentType::Html, &Extras::default());
-            out.extend_from_slice(&[b'x'; 1234]);
-            response.finish_without_body(out);
-        });
-        assert!(head.ends_with("Content-Length:     1234\r\n\r\n"), "{head}");
     }
 
     #[test]

@@ -125,8 +125,6 @@ pub(crate) struct ReadJob {
     pub(crate) deadline_ms: u64,
     /// Whether the connection stays open after the answer.
     pub(crate) keep_alive: bool,
-    /// Whether only the answer's head is wanted.
-    pub(crate) head_only: bool,
     /// The whole answer, head and body.
     pub(crate) answer: Vec<u8>,
     /// What must be acknowledged before the answer leaves.

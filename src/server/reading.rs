@@ -417,7 +417,7 @@ impl Reading {
         let status = self.followed.reader.answer(request, &mut job.answer);
         self.note_unreadable();
         if status == 200 {
-            finish(response, &mut job);
+            response.finish(&mut job.answer);
             return Err(Read::Written(job));
         }
         self.body.extend_from_slice(&job.answer[body_at..]);
@@ -470,7 +470,7 @@ impl Reading {
         let extras = Extras { retry_after_s, ..self.extras(&job) };
         let response = Response::begin(&mut job.answer, status, ContentType::Json, &extras);
         job.answer.extend_from_slice(&self.body);
-        finish(response, &mut job);
+        response.finish(&mut job.answer);
         self.done.push_back(job);
     }
 
@@ -508,14 +508,6 @@ impl Hashes {
         self.payload.clear();
         StateHash { through: ledger.end(), hash: ledger.state_hash() }.encode(&mut self.payload);
         self.log.append(StateHash::KIND, &self.payload);
-    }
-}
-
-fn finish(response: Response, job: &mut ReadJob) {
-    if job.head_only {
-        response.finish_without_body(&mut job.answer);
-    } else {
-        response.finish(&mut job.answer);
     }
 }
 

@@ -47,11 +47,12 @@ struct Open {
     page: Option<Page>,
 }
 
-/// Cuts an answer down to its head.
+/// Cuts an answer down to its head, and gives back what a large body took.
 fn keep_head(answer: &mut Vec<u8>) {
     const END: &[u8] = b"\r\n\r\n";
     if let Some(at) = answer.windows(END.len()).position(|bytes| bytes == END) {
         answer.truncate(at + END.len());
+        answer.shrink_to(PLACE_BYTES_MAX);
     }
 }
 

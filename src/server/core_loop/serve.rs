@@ -368,7 +368,6 @@ impl CoreLoop {
             tag: self.shared.told(),
             deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
             keep_alive: request.head.keep_alive,
-            head_only: request.head.method == Method::Head,
             // The buffer of the request's place comes back with the answer in it.
             answer: std::mem::take(line.answer(number).expect("just opened")),
             at: Position(0),

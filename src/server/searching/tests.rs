@@ -94,7 +94,6 @@ impl Rig {
             tag: Position(0),
             deadline_ms: 0,
             keep_alive: true,
-            head_only: false,
             answer: Vec::new(),
             toll: crate::server::toll::Toll::default(),
             at: Position(0),

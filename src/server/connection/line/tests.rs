@@ -100,6 +100,19 @@ fn reads_are_open_at_once_as_far_as_their_answers_are_guessed_to_fit() {
 }
 
 #[test]
+fn a_place_gives_back_the_body_that_a_head_does_not_want() {
+    let mut connection = Connection::empty();
+    let number = connection.line.open(Intent::Read);
+    connection.line.drop_body(number);
+    let mut answer = b"HTTP/1.1 200 OK\r\nContent-Length: 1048576\r\n\r\n".to_vec();
+    answer.resize(1 << 20, b' ');
+    *connection.line.answer(number).expect("open") = answer;
+    connection.line.ready(number, Position(0));
+    let kept = connection.line.answer(number).expect("open");
+    assert!(kept.ends_with(b"\r\n\r\n") && kept.capacity() <= PLACE_BYTES_MAX, "{}", kept.capacity());
+}
+
+#[test]
 fn an_answer_to_a_head_has_no_body_whenever_it_is_written() {
     const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody";
     for written_before in [false, true] {
