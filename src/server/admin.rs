@@ -166,7 +166,7 @@ pub(crate) fn begin(
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);
-                json.key("durability").text(core.shared.plan.durability.text());
+                json.key("durability").text(&core.shared.plan.options.journal_durability);
                 if let Some(reading) = reading {
                     reading.reader().write_modes(json);
                 }

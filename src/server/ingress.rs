@@ -26,7 +26,7 @@ use super::core_loop::{Step, connection_word};
 use super::guard_acts::{Promise, promise};
 use super::mesh::Mesh;
 use super::message::{ActJob, Ticket};
-use super::plan::{Plan, Venue};
+use super::plan::Plan;
 use super::render;
 use super::replaces::ReplaceJobs;
 use super::request::Request;
@@ -35,7 +35,7 @@ use super::timing;
 use super::toll::Toll;
 use super::wide::WideJobs;
 use super::work::{Asker, Form, Outcome, Refused, Works};
-use crate::auth::{self, Verifier};
+use crate::auth::{Venue, Verifier};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
 };
@@ -468,10 +468,11 @@ pub(super) fn of_read(error: &ReadError) -> Refused {
 }
 
 /// The contracts that an order is signed for.
-pub(super) fn venue_of(dialect: Dialect, service: Venue) -> auth::Venue {
-    match (dialect, service) {
-        (Dialect::Poly, _) | (Dialect::Service, Venue::Polymarket) => auth::Venue::Polymarket,
-        (Dialect::Kuest, _) | (Dialect::Service, Venue::Kuest) => auth::Venue::Kuest,
+pub(super) fn venue_of(dialect: Dialect, service: Venue) -> Venue {
+    match dialect {
+        Dialect::Poly => Venue::Polymarket,
+        Dialect::Kuest => Venue::Kuest,
+        Dialect::Service => service,
     }
 }
 

@@ -7,9 +7,8 @@
 
 use std::sync::Arc;
 
-use super::plan::Durability;
 use crate::domain::Position;
-use crate::journal::{CommittedMark, Log};
+use crate::journal::{CommittedMark, Durability, Log};
 
 /// A loop's own view.
 pub(crate) struct Marks {

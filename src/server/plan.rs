@@ -17,53 +17,18 @@ use super::proxies::Proxies;
 use super::snapshotter::Pace;
 use super::terms;
 use super::topology::{self, Topology};
-use crate::auth::KnownSigners;
+use crate::auth::{KnownSigners, Venue};
 use crate::catalog::MarketDefaults;
 use crate::domain::Collateral;
 use crate::journal::{self, Disk};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
+use crate::reader::{AssetFormat, EndDateFormat, PriceSide, WalletSettings};
+use crate::shard::Funding;
 use crate::topology::machine::Machine;
 
+pub use crate::journal::Durability;
 pub use sizes::Limits;
-
-/// When an answer may leave the process.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Durability {
-    /// Its frame is committed in the log: survives the process.
-    Committed,
-    /// Its frame is synced in a segment: survives the machine.
-    Durable,
-}
-
-impl Durability {
-    /// Its word in the configuration.
-    #[must_use]
-    pub const fn text(self) -> &'static str {
-        match self {
-            Self::Committed => "committed",
-            Self::Durable => "durable",
-        }
-    }
-}
-
-/// The order contracts that are meant where the header family does not say.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Venue {
-    /// Kuest's.
-    Kuest,
-    /// Polymarket's.
-    Polymarket,
-}
-
-/// How BUYs are covered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Funding {
-    /// By the wallet's collateral, per market.
-    Shared,
-    /// By money taken at placement.
-    Reserved,
-}
 
 /// What the process is going to be.
 #[derive(Clone, Debug)]
@@ -99,6 +64,10 @@ pub struct Plan {
     pub venue: Venue,
     /// The funding rule.
     pub funding: Funding,
+    /// What a side means when a price is asked for.
+    pub price_side: PriceSide,
+    /// How wallet data is shown.
+    pub wallet: WalletSettings,
     /// Seconds a signed write may be off the clock.
     pub window_s: u64,
     /// Seconds a signed read may be off the clock.
@@ -186,18 +155,11 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
     if let Some(why) = same_listener(http, admin) {
         return Err(format!("listen.admin: {admin} is also listen.http{why}; give it another port"));
     }
-    let durability = choice(
-        "journal.durability",
-        &options.journal_durability,
-        &[Durability::Durable, Durability::Committed].map(|durability| (durability.text(), durability)),
-    )?;
+    let durability = durability(options)?;
     let topology = topology::plan(options, machine, start.dev)?;
     let limits = sizes::limits(options, &topology)?;
     let known_signers_bytes = sizes::known_signers_bytes(options, &topology)?;
     let (log_bytes, segment_bytes) = journal_bytes(options, &topology)?;
-    word("price_side", &options.price_side, &["taker", "book"])?;
-    word("wallet.asset_format", &options.wallet_asset_format, &["condition", "token"])?;
-    word("wallet.end_date_format", &options.wallet_end_date_format, &["date-time", "polymarket"])?;
     Ok(Plan {
         http,
         admin,
@@ -220,8 +182,14 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         funding: choice(
             "funding",
             &options.funding,
-            &[("shared", Funding::Shared), ("reserved", Funding::Reserved)],
+            &[("shared", Funding::Market), ("reserved", Funding::Reserved)],
         )?,
+        price_side: choice(
+            "price_side",
+            &options.price_side,
+            &[("taker", PriceSide::Taker), ("book", PriceSide::Book)],
+        )?,
+        wallet: wallet(options)?,
         window_s: window("auth.window_s", options.auth_window_s)?,
         read_window_s: window("auth.read_window_s", options.auth_read_window_s)?,
         known_signers_bytes,
@@ -321,6 +289,22 @@ fn data_dir(options: &Options) -> Result<PathBuf, String> {
     } else {
         Ok(options.data_path())
     }
+}
+
+/// What an answer waits for.
+pub(crate) fn durability(options: &Options) -> Result<Durability, String> {
+    let words = [("durable", Durability::Durable), ("committed", Durability::Committed)];
+    choice("journal.durability", &options.journal_durability, &words)
+}
+
+fn wallet(options: &Options) -> Result<WalletSettings, String> {
+    let assets = [("condition", AssetFormat::Condition), ("token", AssetFormat::Token)];
+    let ends = [("date-time", EndDateFormat::DateTime), ("polymarket", EndDateFormat::Polymarket)];
+    Ok(WalletSettings {
+        asset: choice("wallet.asset_format", &options.wallet_asset_format, &assets)?,
+        end_date: choice("wallet.end_date_format", &options.wallet_end_date_format, &ends)?,
+        clamp_limits: options.wallet_clamp_limits,
+    })
 }
 
 fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), String> {
@@ -431,14 +415,6 @@ fn same_listener(http: SocketAddr, admin: SocketAddr) -> Option<String> {
 
 fn address(name: &str, text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| format!("{name}: {text} is not an address and a port, such as 127.0.0.1:8080"))
-}
-
-fn word(name: &str, text: &str, words: &[&str]) -> Result<(), String> {
-    if words.contains(&text) {
-        Ok(())
-    } else {
-        Err(format!("{name}: {text} is not one of {}", words.join(", ")))
-    }
 }
 
 fn choice<T: Copy>(name: &str, text: &str, choices: &[(&str, T)]) -> Result<T, String> {

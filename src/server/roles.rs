@@ -16,7 +16,7 @@ use super::follows::Follows;
 use super::ingress::{self, Trade};
 use super::marks::Marks;
 use super::operator::journal::law;
-use super::plan::{self, Plan};
+use super::plan::Plan;
 use super::reading::{self, Reading};
 use super::recovery;
 use super::run_delay::RunDelay;
@@ -35,10 +35,10 @@ use crate::journal::{
 };
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
-use crate::reader::{AssetFormat, EndDateFormat, PriceSide, Reader, Settings, WalletSettings};
+use crate::reader::{Reader, Settings};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::{Full, Registry, RegistryWriter};
-use crate::shard::{Funding, Lacks, Shard, ShardSettings, Unrestored};
+use crate::shard::{Lacks, Shard, ShardSettings, Unrestored};
 
 /// What the main thread keeps of other threads while the loops use them.
 #[derive(Default)]
@@ -362,10 +362,7 @@ fn journal_options(plan: &Plan) -> journal::Options {
     options.log_path.clone_from(&plan.log_path);
     options.log_bytes = plan.log_bytes;
     options.segment_bytes = plan.segment_bytes;
-    options.durability = match plan.durability {
-        plan::Durability::Committed => journal::Durability::Committed,
-        plan::Durability::Durable => journal::Durability::Durable,
-    };
+    options.durability = plan.durability;
     options.looks_max = match plan.topology.journal_wait {
         Wait::Park => 0,
         Wait::SpinThenPark => JOURNAL_LOOKS,
@@ -428,10 +425,7 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
     Ok(ShardSettings {
         shard,
         shards: plan.topology.shards,
-        funding: match plan.funding {
-            plan::Funding::Shared => Funding::Market,
-            plan::Funding::Reserved => Funding::Reserved,
-        },
+        funding: plan.funding,
         min_notional: plan.min_notional,
         resting_max: limits.resting_orders_max,
         open_per_owner_max: limits.open_per_owner_max,
@@ -446,20 +440,10 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
 fn reader_settings(plan: &Plan) -> Settings {
     Settings {
         keccak: |bytes| keccak(bytes).0,
-        price_side: if plan.options.price_side == "book" { PriceSide::Book } else { PriceSide::Taker },
+        price_side: plan.price_side,
         exchanges: Venue::ALL.iter().flat_map(|venue| venue.contracts()).collect(),
         builder_share_bps: plan.market_defaults.fee.builder_share_bps,
-        wallet: WalletSettings {
-            asset: match plan.options.wallet_asset_format.as_str() {
-                "token" => AssetFormat::Token,
-                _ => AssetFormat::Condition,
-            },
-            end_date: match plan.options.wallet_end_date_format.as_str() {
-                "polymarket" => EndDateFormat::Polymarket,
-                _ => EndDateFormat::DateTime,
-            },
-            clamp_limits: plan.options.wallet_clamp_limits,
-        },
+        wallet: plan.wallet,
     }
 }
 

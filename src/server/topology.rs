@@ -13,9 +13,10 @@ use std::ops::Range;
 
 use super::cpus::{self, cpu};
 use super::options::Options;
-use super::plan::Durability;
+use super::plan::durability;
 use super::spins;
 use super::waits::{self, Loops, Waits};
+use crate::journal::Durability;
 use crate::topology::list;
 use crate::topology::machine::Machine;
 use crate::topology::placement::{self, Policy, Row, SPARE_CORES};
@@ -232,7 +233,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let mut topology =
         Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
     spins::refuse_a_shared_spin(&topology, allowed)?;
-    let answers_wait = options.journal_durability == Durability::Durable.text();
+    let answers_wait = durability(options)? == Durability::Durable;
     topology.journal_wait = spins::journal_wait(said, &topology, has_spare_cores && answers_wait)?;
     topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
     Ok(topology)

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use super::CoreLoop;
 use crate::domain::Position;
+use crate::journal::Durability;
 use crate::server::acts;
 use crate::server::connections::List;
 use crate::server::disk::Shortage;
 use crate::server::followed::Followed;
 use crate::server::ingress::Trade;
 use crate::server::marks::Marks;
-use crate::server::plan::Durability;
 use crate::server::reading::Reading;
 use crate::server::shared::Phase;
 use crate::server::signals::Ending;

@@ -3,6 +3,7 @@
 use super::serve::write_refusal;
 use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
+use crate::journal::Durability;
 use crate::server::acts;
 use crate::server::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::{Client, List};
@@ -10,7 +11,6 @@ use crate::server::follows::Follows;
 use crate::server::guards;
 use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
-use crate::server::plan::Durability;
 use crate::server::reading::Reading;
 use crate::server::snapshotter;
 
