@@ -84,9 +84,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
 /// Lets the exchange take cancels only: an act of the server itself, which nobody waits for.
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
     let errand: Errand = Box::new(|trade, now| {
-        let Some(registrar) = &mut trade.registrar else {
-            unreachable!("modes are set on the registrar's loop");
-        };
+        let registrar = trade.own_registrar();
         match registrar.set_exchange_mode(now, Mode::CancelOnly) {
             Ok(()) => Report::Answer(200, Vec::new()),
             Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),

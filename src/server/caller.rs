@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::connection::Intent;
 use super::plan::Plan;
 use super::toll::Toll;
 use crate::auth::explain::{Check, Presenting};
@@ -29,15 +30,6 @@ pub(crate) struct Caller {
     pub(crate) api_key: ApiKey,
     /// Whose conventions the answer follows.
     pub(crate) dialect: Dialect,
-}
-
-/// Whether a request changes something: writes have the shorter window.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Window {
-    /// `auth.window_s`.
-    Write,
-    /// `auth.read_window_s`.
-    Read,
 }
 
 /// Checks the callers of one loop.
@@ -109,13 +101,13 @@ impl Callers {
     }
 
     /// The owner of a read-only key, if the request only reads.
-    fn check_readonly(&self, headers: &AuthHeaders<'_>, key: &str, window: Window) -> Result<Caller, Reject> {
+    fn check_readonly(&self, headers: &AuthHeaders<'_>, key: &str, intent: Intent) -> Result<Caller, Reject> {
         let address = headers.address.unwrap_or("").as_bytes();
         let caller = self.entrance.admit_readonly(&self.registry, address, key.as_bytes());
         let caller = caller.ok_or(Reject::Unauthorized)?;
-        match window {
-            Window::Write => Err(Reject::ReadonlyKey),
-            Window::Read => Ok(of_entrance(caller, headers.dialect)),
+        match intent {
+            Intent::Write => Err(Reject::ReadonlyKey),
+            Intent::Read => Ok(of_entrance(caller, headers.dialect)),
         }
     }
 
@@ -149,10 +141,10 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        window: Window,
+        intent: Intent,
         toll: &mut Toll,
     ) -> Result<Caller, Reject> {
-        let caller = self.identify(head, route, body, now, window)?;
+        let caller = self.identify(head, route, body, now, intent)?;
         let signed = head.auth.as_ref().is_some_and(|headers| headers.api_key.is_some());
         if signed {
             toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
@@ -167,14 +159,14 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        window: Window,
+        intent: Intent,
     ) -> Result<Caller, Reject> {
         let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
         if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
-            return self.check_readonly(headers, key, window);
+            return self.check_readonly(headers, key, intent);
         }
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
-        let window_s = self.window_s(window);
+        let window_s = self.window_s(intent);
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
         Ok(of_entrance(caller, headers.dialect))
     }
@@ -186,21 +178,21 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        window: Window,
+        intent: Intent,
     ) -> Presenting {
         let Some(headers) = &head.auth else {
             return Presenting { check: Check::Headers, skew_ms: None, slip: None };
         };
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
-        let when = (now, self.window_s(window));
+        let when = (now, self.window_s(intent));
         self.entrance.explain(&self.registry, &presented, &request, head.query, when)
     }
 
-    /// Seconds that a request may be off the clock.
-    pub(crate) const fn window_s(&self, window: Window) -> u64 {
-        match window {
-            Window::Write => self.window_s,
-            Window::Read => self.read_window_s,
+    /// Seconds that a request may be off the clock: fewer if it changes something.
+    pub(crate) const fn window_s(&self, intent: Intent) -> u64 {
+        match intent {
+            Intent::Write => self.window_s,
+            Intent::Read => self.read_window_s,
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::auth;
 use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{OrderId, Position, TimeMs};
 use crate::json::answer::TradeName;
+use crate::registrar::Registrar;
 use crate::shard::ahead::{Before, Coming};
 use crate::shard::{Placed, Shard, Status};
 
@@ -18,6 +19,11 @@ impl Trade {
     /// This loop's shard; other loops send questions only to a loop that has one.
     pub(super) fn own_shard(&mut self) -> &mut Shard {
         self.shard.as_mut().expect("shards are asked on their own loops")
+    }
+
+    /// The registrar, for acts that were sent to its loop.
+    pub(super) fn own_registrar(&mut self) -> &mut Registrar {
+        self.registrar.as_mut().expect("the registrar is asked on its own loop")
     }
 
     /// The end of the last frame that this loop's shard made.

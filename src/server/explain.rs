@@ -3,7 +3,8 @@
 //! All of it happens after a refusal, and only in `dev`: `serve` never comes here. It says what the client sent and
 //! what can be computed from that; no secret, and not the MAC that would have been right.
 
-use super::caller::{Caller, Window};
+use super::caller::Caller;
+use super::connection::Intent;
 use super::ingress::{Trade, venue_of};
 use super::request::Request;
 use super::work::Refused;
@@ -34,8 +35,8 @@ impl Trade {
         match refused.reject {
             Reject::Unauthorized => {
                 let (head, body) = (&request.head, request.body);
-                let found = self.callers.explain(head, route, body, now, Window::Write);
-                let judged = Judged { now, window_s: self.callers.window_s(Window::Write) };
+                let found = self.callers.explain(head, route, body, now, Intent::Write);
+                let judged = Judged { now, window_s: self.callers.window_s(Intent::Write) };
                 Some(presenting(&found, head, route, body, judged))
             }
             Reject::OrderVersionMismatch => Some(of_check(Check::OrderVersion)),

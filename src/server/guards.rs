@@ -97,7 +97,7 @@ fn on_shard(shard: usize, gone: Gone) -> Errand {
 
 fn went_off(gone: Gone) -> Errand {
     Box::new(move |trade: &mut Trade, now: TimeMs| {
-        let registrar = trade.registrar.as_mut().expect("the registrar is on its loop");
+        let registrar = trade.own_registrar();
         if registrar.switch_went_off(now, gone.principal, gone.key) {
             Report::Answer(200, Vec::new())
         } else {

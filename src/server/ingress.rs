@@ -18,7 +18,7 @@
 
 use std::sync::Arc;
 
-use super::caller::{Caller, Callers, Window};
+use super::caller::{Caller, Callers};
 use super::clock::Clock;
 use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
@@ -258,7 +258,7 @@ impl Trade {
             return Err(Refused::plain(Reject::Busy));
         }
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
-        let caller = self.callers.check(&request.head, route, request.body, now, Window::Write, toll);
+        let caller = self.callers.check(&request.head, route, request.body, now, Intent::Write, toll);
         caller.map_err(Refused::plain)
     }
 

@@ -49,9 +49,7 @@ pub(super) fn of_wallet(
     };
     let creates = endpoint == Endpoint::ApiKeyCreate;
     let errand: Errand = Box::new(move |trade, now| {
-        let Some(registrar) = &mut trade.registrar else {
-            unreachable!("key acts go to the registrar's loop");
-        };
+        let registrar = trade.own_registrar();
         let made = if creates {
             registrar.create_key(now, proof.address, proof.nonce)
         } else {
@@ -74,9 +72,7 @@ pub(super) fn of_readonly(
 ) -> ActJob {
     let (principal, dialect) = (caller.principal, caller.dialect);
     let errand: Errand = Box::new(move |trade, now| {
-        let Some(registrar) = &mut trade.registrar else {
-            unreachable!("key acts go to the registrar's loop");
-        };
+        let registrar = trade.own_registrar();
         let told = match (endpoint, meant) {
             (Endpoint::ReadonlyKeys, _) => Ok(readonly_list(&registrar.readonly_keys(principal), dialect)),
             (_, None) => registrar.create_readonly_key(now, principal).map(|key| {
@@ -150,8 +146,7 @@ pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: 
             dialect,
         };
         let errand: Errand = Box::new(move |trade, _now| {
-            let keys =
-                trade.registrar.as_ref().map(|registrar| registrar.keys(principal)).unwrap_or_default();
+            let keys = trade.own_registrar().keys(principal);
             Report::Answer(200, listed(&keys, form))
         });
         return ActJob::new(Purpose::Reader(job), Binding::Nobody, errand);
@@ -171,9 +166,7 @@ fn revoke(
     principal: crate::domain::WalletNo,
     meant: Option<ApiKey>,
 ) -> Report {
-    let Some(registrar) = &mut trade.registrar else {
-        unreachable!("key acts go to the registrar's loop");
-    };
+    let registrar = trade.own_registrar();
     let revoked = match meant {
         Some(key) => registrar.revoke_key(now, principal, &key),
         None => Err(Refusal::KeyUnknown),

@@ -72,7 +72,7 @@ fn look(owner: usize, maker: Address, place: Box<ReadyOrder>) -> Errand {
 fn link(owner: usize, maker: Address, place: Box<ReadyOrder>) -> Errand {
     Box::new(move |trade, now| {
         let principal = trade.registry.wallet(place.principal()).address;
-        let registrar = trade.registrar.as_mut().expect("the registrar is on its loop");
+        let registrar = trade.own_registrar();
         let refusal = match registrar.link(now, maker, principal) {
             Ok(_) => {
                 let last: Errand = Box::new(move |trade, now| {

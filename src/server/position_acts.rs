@@ -4,7 +4,8 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::caller::{Caller, Window};
+use super::caller::Caller;
+use super::connection::Intent;
 use super::ingress::{Trade, of_read};
 use super::mesh::{Mesh, Share};
 use super::message::{Asked, Question, Ticket};
@@ -67,7 +68,7 @@ impl Trade {
         reject: Reject,
         now: TimeMs,
     ) -> Option<Signing> {
-        let caller = self.callers.identify(&request.head, route, request.body, now, Window::Write).ok()?;
+        let caller = self.callers.identify(&request.head, route, request.body, now, Intent::Write).ok()?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         let signed = self.bodies.act(&mut self.body).ok()?;

@@ -10,7 +10,8 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::caller::{Caller, Window};
+use super::caller::Caller;
+use super::connection::Intent;
 use super::core_loop::connection_word;
 use super::errors;
 use super::explain::{self, Judged};
@@ -325,17 +326,17 @@ impl Reading {
             return key_acts::of_wallet(self, head, route.endpoint, now, job);
         }
         let caller = if route.class() == Class::Account {
-            let window = if is_act(route.endpoint) { Window::Write } else { Window::Read };
+            let intent = if key_acts::is_one(route.endpoint) { Intent::Write } else { Intent::Read };
             if self.held.len() == HELD_MAX {
                 job.toll.cannot_be_held();
             }
-            match self.followed.callers.check(head, route, body, now, window, &mut job.toll) {
+            match self.followed.callers.check(head, route, body, now, intent, &mut job.toll) {
                 Ok(caller) => Some(caller),
                 Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),
                 Err(reject) => {
-                    let judged = Judged { now, window_s: self.followed.callers.window_s(window) };
+                    let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
                     let explain = self.explains.then(|| {
-                        let found = self.followed.callers.explain(head, route, body, now, window);
+                        let found = self.followed.callers.explain(head, route, body, now, intent);
                         explain::presenting(&found, head, route, body, judged)
                     });
                     let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
@@ -517,10 +518,5 @@ fn of_reader(caller: &Caller) -> reader::Caller {
 
 /// Endpoints that change state: later reads of the same client wait for them.
 pub(crate) fn changes_state(endpoint: Endpoint) -> bool {
-    endpoint.class() == Class::L1 || is_act(endpoint)
-}
-
-/// Endpoints of an API key that the registrar answers.
-fn is_act(endpoint: Endpoint) -> bool {
-    key_acts::is_one(endpoint)
+    endpoint.class() == Class::L1 || key_acts::is_one(endpoint)
 }
