@@ -77,8 +77,8 @@ pub(crate) struct Stream {
     pub(crate) ping_at_ms: u64,
     /// When its credentials must have come.
     pub(crate) known_by_ms: u64,
-    /// What was unsent after the last attempt to send.
-    pub(crate) unread_bytes: usize,
+    /// Whether the socket did not take all at the last attempt to send.
+    pub(crate) is_behind: bool,
     /// Since when that has been too much; `u64::MAX` while it is not.
     pub(crate) slow_since_ms: u64,
 }

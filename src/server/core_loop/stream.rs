@@ -172,7 +172,6 @@ impl CoreLoop {
             };
             input.used(used);
             if let Next::Close(code, reason) = next {
-                self.deliver_to(client.slot, connection);
                 self.close_stream(client.slot, connection, code, reason);
                 return Step::Took;
             }
@@ -290,7 +289,7 @@ impl CoreLoop {
         }
     }
 
-    /// Appends a stream's last frames to a connection that is taken out of its slot and about to end.
+    /// Appends a stream's last frames to its connection, which is about to end.
     fn deliver_to(&mut self, slot: u32, connection: &mut Connection) {
         self.tell_of_streams();
         let feed = self.follows.followed_mut().expect(HERE).feed();
@@ -326,7 +325,7 @@ impl CoreLoop {
         let Some(stream) = &mut connection.stream else {
             return;
         };
-        stream.unread_bytes = unsent;
+        stream.is_behind = 0 < unsent;
         stream.slow_since_ms =
             if unsent <= UNREAD_BYTES { u64::MAX } else { stream.slow_since_ms.min(now_ms) };
     }
@@ -369,7 +368,6 @@ impl CoreLoop {
             }
         }
         self.connections.put(slot, connection);
-        self.deliver_streams();
     }
 
     /// Says goodbye to a stream when the server ends.
@@ -380,14 +378,14 @@ impl CoreLoop {
         if connection.stream.is_some() && connection.may_ask() {
             let now = self.now;
             self.streams().feed().say_goodbye(slot, now);
-            self.deliver_to(slot, &mut connection);
             self.close_stream(slot, &mut connection, ENDING.code, ENDING.reason);
         }
         self.connections.put(slot, connection);
     }
 
-    /// Ends the stream of a connection that is taken out of its slot.
+    /// Ends the stream of a connection that is taken out of its slot, behind the last that it is told.
     fn close_stream(&mut self, slot: u32, connection: &mut Connection, code: u16, reason: &str) {
+        self.deliver_to(slot, connection);
         say_close(connection, code, reason);
         self.disconnected(connection);
         self.streams().feed().leave(slot);
@@ -408,7 +406,7 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
         owes: 0,
         beat_at_ms: now_ms + BEAT_MS,
         ping_at_ms: now_ms + PING_MS,
-        unread_bytes: 0,
+        is_behind: false,
         slow_since_ms: u64::MAX,
         known_by_ms: if channel == Channel::User { now_ms + KNOWN_WITHIN_MS } else { u64::MAX },
     }
@@ -443,8 +441,11 @@ fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(
 
 /// What a stream's client has left unread: all that is unsent, once its socket has not taken some of it.
 fn unread_bytes(connection: &Connection) -> usize {
-    let refused = connection.stream.as_ref().is_some_and(|stream| 0 < stream.unread_bytes);
-    if refused { connection.line.unsent() } else { 0 }
+    if connection.stream.as_ref().is_some_and(|stream| stream.is_behind) {
+        connection.line.unsent()
+    } else {
+        0
+    }
 }
 
 /// Whether a frame fits into what one stream may always hold, or into what all may.
@@ -462,7 +463,7 @@ fn send_now(connection: &mut Connection) {
         connection.send_by_ms = u64::MAX;
     }
     if let Some(stream) = &mut connection.stream {
-        stream.unread_bytes = connection.line.unsent();
+        stream.is_behind = 0 < connection.line.unsent();
     }
 }
 
