@@ -124,6 +124,8 @@ pub(crate) struct Ready {
     pub(crate) readable: bool,
     /// There is room to send.
     pub(crate) writable: bool,
+    /// Nothing can be sent any more.
+    pub(crate) gone: bool,
 }
 
 /// Events taken in one turn; the rest are there in the next one.
@@ -180,6 +182,7 @@ impl Watch {
                 watched: watched(event.data),
                 readable,
                 writable: flags.contains(EventFlags::OUT),
+                gone: flags.intersects(EventFlags::HUP | EventFlags::ERR),
             });
         }
     }

@@ -138,7 +138,12 @@ impl CoreLoop {
         let client = connection.socket.as_ref().expect("taken connections have a client");
         let began_ns = self.shared.clock.elapsed_ns();
         let room = connection.input.room();
-        let moved = if room.is_empty() { Moved::Later } else { socket::receive(client, room) };
+        let moved = match (room.is_empty(), event.gone) {
+            (false, _) => socket::receive(client, room),
+            // That is reported whatever is watched for, so it must be heard though nothing can be received.
+            (true, true) => Moved::Gone,
+            (true, false) => Moved::Later,
+        };
         match moved {
             Moved::Bytes(count) => {
                 connection.input.arrived(count, began_ns);
