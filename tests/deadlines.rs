@@ -56,6 +56,12 @@ impl Site {
         self.trader.sign(&wish).body
     }
 
+    /// The trader's open orders.
+    fn open(&mut self) -> Vec<String> {
+        let rows = self.trader.pages(&mut self.connection, "/data/orders");
+        rows.iter().map(|row| row["id"].as_str().unwrap().to_owned()).collect()
+    }
+
     fn post(&mut self, path: &str, deadline: &str, body: &str) -> Answer {
         let header = format!("X-Outcry-Deadline: {deadline}\r\n");
         self.connection.send(&self.trader.request_with(&header, "POST", path, body)).unwrap();
@@ -118,4 +124,32 @@ fn all_orders_of_a_batch_have_its_deadline() {
     assert_eq!(late, ["deadline_passed"; 3]);
     let taken = site.post("/orders", "+2000", &batch).json();
     assert!(taken.as_array().unwrap().iter().all(|item| item["status"] == "live"), "{taken}");
+}
+
+#[test]
+fn a_replace_that_comes_too_late_leaves_its_order_where_it_is() {
+    for (shards, ingress) in [(1, 0), (2, 0), (1, 1), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        let body = site.order();
+        let placed = site.post("/order", "+1000", &body).json()["orderID"].clone();
+        for (deadline, in_time) in [
+            ("1".to_owned(), false),
+            ((site.now_ms * 1_000).to_string(), false),
+            ("+999".to_owned(), false),
+            ("+2000000".to_owned(), true),
+        ] {
+            let case = format!("{shards} shards, {ingress} ingress, {deadline}");
+            let place = site.order();
+            let body = format!("{{\"cancel\":[{placed}],\"place\":[{place}]}}");
+            let said = site.post("/replace", &deadline, &body).json();
+            if in_time {
+                assert_eq!(said["canceled"], json!([placed]), "{case}: {said}");
+                assert_eq!(site.open(), [said["orders"][0]["orderID"].as_str().unwrap()], "{case}");
+            } else {
+                let told = (&said["code"], &said["field"]);
+                assert_eq!(told, (&json!("deadline_passed"), &json!("X-Outcry-Deadline")), "{case}: {said}");
+                assert_eq!(site.open(), [placed.as_str().unwrap()], "{case}");
+            }
+        }
+    }
 }
