@@ -19,7 +19,15 @@ pub(crate) const STEP_MS: u64 = 1_000;
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     began: Instant,
-    manual: Option<Arc<AtomicU64>>,
+    manual: Option<Arc<Manual>>,
+}
+
+/// Where a manual clock stands. Like a machine's, its two times have nothing to do with each other.
+#[derive(Debug)]
+struct Manual {
+    wall_ms: AtomicU64,
+    /// By how much it was advanced since its start.
+    steady_ms: AtomicU64,
 }
 
 impl Clock {
@@ -30,13 +38,14 @@ impl Clock {
 
     /// A clock that stands at `now` until it is advanced.
     pub(crate) fn manual(now: TimeMs) -> Self {
-        Self { began: Instant::now(), manual: Some(Arc::new(AtomicU64::new(now.0))) }
+        let manual = Manual { wall_ms: AtomicU64::new(now.0), steady_ms: AtomicU64::new(0) };
+        Self { began: Instant::now(), manual: Some(Arc::new(manual)) }
     }
 
     /// Wall time.
     pub(crate) fn now(&self) -> TimeMs {
         match &self.manual {
-            Some(at) => TimeMs(at.load(Ordering::Relaxed)),
+            Some(manual) => manual.now(),
             None => wall(),
         }
     }
@@ -54,7 +63,7 @@ impl Clock {
     /// Wall time in microseconds; a manual clock has whole milliseconds.
     pub(crate) fn now_us(&self) -> u64 {
         match &self.manual {
-            Some(at) => at.load(Ordering::Relaxed).saturating_mul(1_000),
+            Some(manual) => manual.now().0.saturating_mul(1_000),
             None => since_1970().as_micros().try_into().unwrap_or(u64::MAX),
         }
     }
@@ -69,21 +78,33 @@ impl Clock {
         self.elapsed_ns() / 1_000_000
     }
 
-    /// The time that limits count by: a manual clock's, else what has elapsed, so that nobody is limited because the
-    /// machine's clock was set back. `now` and `elapsed_ms` are what the turn has read.
-    pub(crate) fn moment(&self, now: TimeMs, elapsed_ms: u64) -> Moment {
-        Moment::of_ms(self.steady_ms(now, elapsed_ms))
+    /// The time that limits count by: [`Self::steady_ms`], so that nobody is limited because the clock was set back.
+    pub(crate) fn moment(&self, _now: TimeMs, elapsed_ms: u64) -> Moment {
+        Moment::of_ms(self.steady_ms(elapsed_ms))
     }
 
-    /// The time that limits count by, in milliseconds.
-    pub(crate) const fn steady_ms(&self, now: TimeMs, elapsed_ms: u64) -> u64 {
-        if self.manual.is_some() { now.0 } else { elapsed_ms }
+    /// Milliseconds since the clock was made, whatever it was set to since: `elapsed_ms`, as the turn has read it, or
+    /// by how much a manual clock was advanced.
+    pub(crate) fn steady_ms(&self, elapsed_ms: u64) -> u64 {
+        self.manual.as_ref().map_or(elapsed_ms, |manual| manual.steady_ms.load(Ordering::Relaxed))
     }
 
     /// Moves a manual clock and returns the new time; `None` on a real one.
     pub(crate) fn advance_ms(&self, ms: u64) -> Option<TimeMs> {
-        let at = self.manual.as_ref()?;
-        Some(TimeMs(at.fetch_add(ms, Ordering::Relaxed).saturating_add(ms)))
+        Some(self.manual.as_ref()?.advance_ms(ms))
+    }
+}
+
+impl Manual {
+    fn now(&self) -> TimeMs {
+        // Pairs with the Release in `advance_ms`: who sees the new wall time sees the steady time that belongs to it.
+        TimeMs(self.wall_ms.load(Ordering::Acquire))
+    }
+
+    fn advance_ms(&self, ms: u64) -> TimeMs {
+        self.steady_ms.fetch_add(ms, Ordering::Relaxed);
+        // Pairs with the Acquire in `now`.
+        TimeMs(self.wall_ms.fetch_add(ms, Ordering::Release).saturating_add(ms))
     }
 }
 
@@ -135,8 +156,9 @@ mod tests {
         let clock = Clock::manual(TimeMs(5));
         assert_eq!(clock.now(), TimeMs(5));
         assert_eq!(clock.clone().advance_ms(10), Some(TimeMs(15)));
-        assert_eq!(clock.now(), TimeMs(15));
+        assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(15), 10));
         assert_eq!(Clock::real().advance_ms(1), None);
+        assert_eq!(Clock::real().steady_ms(7), 7);
         assert!(clock.steps().is_none());
     }
 

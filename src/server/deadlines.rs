@@ -24,9 +24,9 @@ impl Trade {
         now.max(self.clock.now())
     }
 
-    /// Milliseconds that setting the machine's clock does not move; a manual clock's own.
-    pub(super) fn steady_ms(&self, now: TimeMs) -> u64 {
-        self.clock.steady_ms(now, self.clock.elapsed_ms())
+    /// Milliseconds that setting the clock neither adds to nor takes from.
+    pub(super) fn steady_ms(&self) -> u64 {
+        self.clock.steady_ms(self.clock.elapsed_ms())
     }
 
     /// The millisecond from which on books refuse the request's orders; 0 without the header. `X-Outcry-Deadline` is in

@@ -101,7 +101,7 @@ fn read(endpoint: Endpoint, bodies: &mut BodyReader, body: &mut [u8]) -> Result<
 }
 
 fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: Asked) -> Report {
-    let steady_ms = trade.steady_ms(now);
+    let steady_ms = trade.steady_ms();
     let registrar = trade.own_registrar();
     let done = match asked {
         Asked::Beat { shown } => return beat(registrar, (now, steady_ms), principal, key, shown),

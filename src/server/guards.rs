@@ -72,7 +72,7 @@ fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
 
 fn next(core: &mut CoreLoop) -> Option<Gone> {
     let now = core.now;
-    let steady_ms = core.shared.clock.steady_ms(now, core.elapsed_ms);
+    let steady_ms = core.shared.clock.steady_ms(core.elapsed_ms);
     let trade = core.trade.as_mut()?;
     let registrar = trade.registrar.as_mut()?;
     let named = |reason| move |(principal, key)| Gone { principal, key, reason };

@@ -9,6 +9,8 @@ use tungstenite::{Message, WebSocket};
 
 /// How long a message may take.
 const PATIENCE: Duration = Duration::from_mins(2);
+/// The same in heartbeats, of which one comes in five seconds.
+const BEATS_MAX: usize = 24;
 
 /// One subscriber.
 pub struct Stream(pub WebSocket<TcpStream>);
@@ -46,12 +48,13 @@ impl Stream {
     /// The next message that is not a heartbeat.
     #[track_caller]
     pub fn event(&mut self) -> Value {
-        loop {
+        for _ in 0..BEATS_MAX {
             let message = self.next();
             if message["type"] != "heartbeat" {
                 return message;
             }
         }
+        panic!("nothing but heartbeats");
     }
 
     /// The reason for which the server closes.
