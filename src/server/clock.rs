@@ -89,8 +89,9 @@ impl Clock {
         self.manual.as_ref().map_or(elapsed_ms, |manual| manual.steady_ms.load(Ordering::Relaxed))
     }
 
-    /// Moves a manual clock and returns the new time; `None` on a real one.
-    pub(crate) fn advance_ms(&self, ms: u64) -> Option<TimeMs> {
+    /// Moves a manual clock and returns the new time; `None` on a real one. Below zero it is set back, which the
+    /// steady time knows nothing of.
+    pub(crate) fn advance_ms(&self, ms: i64) -> Option<TimeMs> {
         Some(self.manual.as_ref()?.advance_ms(ms))
     }
 }
@@ -101,10 +102,11 @@ impl Manual {
         TimeMs(self.wall_ms.load(Ordering::Acquire))
     }
 
-    fn advance_ms(&self, ms: u64) -> TimeMs {
-        self.steady_ms.fetch_add(ms, Ordering::Relaxed);
-        // Pairs with the Acquire in `now`.
-        TimeMs(self.wall_ms.fetch_add(ms, Ordering::Release).saturating_add(ms))
+    fn advance_ms(&self, ms: i64) -> TimeMs {
+        self.steady_ms.fetch_add(u64::try_from(ms).unwrap_or(0), Ordering::Relaxed);
+        // Pairs with the Acquire in `now`. A sum of two's complements is the same for both signs.
+        let before = self.wall_ms.fetch_add(ms.cast_unsigned(), Ordering::Release);
+        TimeMs(before.wrapping_add_signed(ms))
     }
 }
 
@@ -157,6 +159,8 @@ mod tests {
         assert_eq!(clock.now(), TimeMs(5));
         assert_eq!(clock.clone().advance_ms(10), Some(TimeMs(15)));
         assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(15), 10));
+        assert_eq!(clock.advance_ms(-8), Some(TimeMs(7)));
+        assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(7), 10));
         assert_eq!(Clock::real().advance_ms(1), None);
         assert_eq!(Clock::real().steady_ms(7), 7);
         assert!(clock.steps().is_none());

@@ -192,7 +192,7 @@ fn snapshot(core: &CoreLoop, pending: Pending) -> Result<Next, Refusal> {
 }
 
 /// Moves the clock; the answer says that every shard has the new time.
-fn advance(core: &CoreLoop, ms: u64) -> Result<Errand, Refusal> {
+fn advance(core: &CoreLoop, ms: i64) -> Result<Errand, Refusal> {
     let Some(now) = core.shared.clock.advance_ms(ms) else {
         return Err(Refusal::new(409, "clock_is_real", "clock", "real", "manual: dev --clock manual"));
     };

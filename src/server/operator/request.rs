@@ -31,7 +31,7 @@ use crate::json::{ShortText, Writer, decimal, name};
 
 /// The longest question of a market that the operator makes.
 const QUESTION_BYTES_MAX: usize = 1_024;
-/// The longest step of a manual clock: a year.
+/// The longest step of a manual clock, ahead or back: a year.
 const ADVANCE_MS_MAX: u64 = 366 * 86_400_000;
 
 /// A request, understood.
@@ -84,8 +84,8 @@ pub(crate) enum Asked {
     },
     /// What the whole exchange takes.
     SetMode(Mode),
-    /// A manual clock moves on.
-    Advance(u64),
+    /// A manual clock moves on by as many milliseconds, or back.
+    Advance(i64),
     /// A snapshot of the state is made.
     Snapshot,
 }
@@ -321,8 +321,9 @@ fn mode(fields: &Fields<'_>, modes: &[Mode], allowed: &'static str) -> Result<Mo
 
 fn advance(fields: &Fields<'_>) -> Result<Asked, Refusal> {
     let text = fields.words("advance_ms").unwrap_or_default();
-    let ms = text.parse().ok().filter(|ms| *ms <= ADVANCE_MS_MAX);
-    ms.map(Asked::Advance).ok_or_else(|| wrong("advance_ms", &text, "0 to 31622400000 milliseconds"))
+    let ms = text.parse().ok().filter(|ms: &i64| ms.unsigned_abs() <= ADVANCE_MS_MAX);
+    ms.map(Asked::Advance)
+        .ok_or_else(|| wrong("advance_ms", &text, "-31622400000 to 31622400000 milliseconds"))
 }
 
 fn flag(fields: &Fields<'_>, name: &'static str, default: bool) -> Result<bool, Refusal> {
@@ -406,6 +407,7 @@ mod tests {
         assert_eq!(post("/mode", r#"{"mode":"cancel-only"}"#), Asked::SetMode(Mode::CancelOnly));
         assert_eq!(post("/snapshot", "{}"), Asked::Snapshot);
         assert_eq!(post("/clock", r#"{"advance_ms":1000}"#), Asked::Advance(1_000));
+        assert_eq!(post("/clock", r#"{"advance_ms":-31622400000}"#), Asked::Advance(-31_622_400_000));
         let Asked::Money(movement) = post(&format!("{WALLET}/credit"), r#"{"amount":"100.5","ref":"a"}"#)
         else {
             panic!("money");
@@ -442,7 +444,8 @@ mod tests {
             ("/markets", r#"{"question":"\ud800"}"#, r#"400 question: "\ud800""#),
             ("/markets", r#"{"question":7}"#, "400 question: 7"),
             ("/markets", r#"{"question":"?","event":7}"#, "400 event: 7"),
-            ("/clock", r#"{"advance_ms":-1}"#, "400 advance_ms: -1"),
+            ("/clock", r#"{"advance_ms":31622400001}"#, "400 advance_ms: 31622400001"),
+            ("/clock", r#"{"advance_ms":-31622400001}"#, "400 advance_ms: -31622400001"),
             ("/accounts/0x12/freeze", "", "400 wallet: 0x12"),
         ] {
             assert_eq!(refused(path, body), said, "{path} {body}");
