@@ -11,6 +11,8 @@ mod feeds;
 mod held;
 #[path = "streams/mirror.rs"]
 mod mirror;
+#[path = "streams/replaced.rs"]
+mod replaced;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::random::Random;

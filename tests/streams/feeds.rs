@@ -2,6 +2,7 @@
 
 use super::away::*;
 use super::held::*;
+use super::replaced::*;
 use super::*;
 
 macro_rules! on_both_loops {
@@ -35,4 +36,5 @@ on_both_loops!(
     who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile,
     the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however,
     what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone,
+    a_replace_is_one_change_of_both_books_and_events_without_a_gap,
 );
