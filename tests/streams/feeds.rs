@@ -32,7 +32,7 @@ on_both_loops!(
     an_account_hears_of_each_order_and_trade_and_each_order_ends_once,
     credentials_are_asked_for_and_a_revoked_key_ends_the_stream,
     what_is_said_wrongly_is_refused_and_changes_nothing,
-    who_does_not_read_is_cut_and_the_end_of_the_server_is_said,
+    who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said,
     who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile,
     the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however,
     what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone,

@@ -4,9 +4,10 @@ use super::Site;
 use crate::common::stream::Stream;
 use crate::common::wire::Connection;
 use outcry::domain::Side;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io::Write;
 use std::time::{Duration, Instant};
+use tungstenite::Message;
 
 /// How long anything may take.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -54,4 +55,71 @@ pub(super) fn what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_go
     });
     drop(stream);
     site.until_held(|bytes| bytes == 0);
+}
+
+/// A client that is slow.
+struct Slow {
+    stream: Stream,
+    /// The newest number that it was told.
+    sequence: u64,
+    beats: usize,
+}
+
+impl Slow {
+    /// Heartbeats that may be among the unread messages.
+    const BEATS_MAX: usize = 30;
+
+    /// Reads one message; returns the code of a close.
+    fn read(&mut self) -> Option<u16> {
+        match self.stream.0.read().unwrap() {
+            Message::Close(frame) => return Some(u16::from(frame.expect("a reason").code)),
+            Message::Text(text) => {
+                let message: Value = serde_json::from_str(&text).unwrap();
+                self.sequence = message["sequence"].as_u64().unwrap_or(self.sequence);
+                self.beats += usize::from(message["type"] == "heartbeat");
+                assert!(self.beats < Self::BEATS_MAX, "it goes on");
+            }
+            _ => {}
+        }
+        None
+    }
+}
+
+pub(super) fn who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said(feed: &str) {
+    /// Some ten KB each: more than two sockets and the server keep for a client.
+    const TRADES: usize = 1_200;
+    let mut site = Site::started(feed, |plan| plan.set("streams.unread_bytes_max=1048576"));
+    for cents in 1..65 {
+        site.order(0, 0, Side::Buy, cents, 5, "GTC");
+    }
+    let (stream, ..) = site.market();
+    rustix::net::sockopt::set_socket_recv_buffer_size(stream.0.get_ref(), 1 << 16).unwrap();
+    let mut slow = Slow { stream, sequence: 0, beats: 0 };
+    let mut end = None;
+    // Each trade sends both books. It reads one message of them: who reads nothing at all is cut without a reason.
+    for _ in 0..TRADES {
+        let (_, answer) = site.order(0, 0, Side::Buy, 70, 5, "GTC");
+        assert_eq!(answer["success"], true, "{answer}");
+        let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
+        assert_eq!(answer["status"], "matched", "{answer}");
+        // A reader that lags would send fewer books; a read is answered only when it has caught up.
+        site.connection.read(&format!("/book?token_id={}", site.tokens[0]));
+        end = end.or_else(|| slow.read());
+    }
+    let end = end.unwrap_or_else(|| std::iter::repeat_with(|| slow.read()).find_map(|code| code).unwrap());
+    assert_eq!(end, 4_000);
+    let (mut reading, _, mirror) = site.market();
+    assert!(slow.sequence < mirror.sequence, "it was cut before it was told of everything");
+    let Site { exchange, .. } = site;
+    exchange.stop();
+    loop {
+        match reading.event() {
+            message if message["type"] == "mode" => {
+                assert_eq!(message["mode"], "ending");
+                break;
+            }
+            _ => {}
+        }
+    }
+    assert_eq!(u16::from(reading.close().code), 1_001);
 }
