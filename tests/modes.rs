@@ -5,7 +5,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
-use common::trader::{KEYS, Signed, Trader, Wish, token};
+use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
 use serde_json::{Value, json};
@@ -32,7 +32,7 @@ struct Site {
     connection: Connection,
     trader: Trader,
     condition: String,
-    token: String,
+    tokens: [String; 2],
     _folder: tempfile::TempDir,
 }
 
@@ -46,27 +46,33 @@ impl Site {
         let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
         let made: Value = serde_json::from_str(&made).unwrap();
         let condition = made["conditionId"].as_str().unwrap().to_owned();
-        let token = made["tokens"][0].as_str().unwrap().to_owned();
-        Self { exchange, connection, trader, condition, token, _folder: folder }
+        let tokens = [0, 1].map(|outcome| made["tokens"][outcome].as_str().unwrap().to_owned());
+        Self { exchange, connection, trader, condition, tokens, _folder: folder }
+    }
+
+    /// Runs an operator's command; returns what it printed.
+    fn operate(&self, command: &str) -> Value {
+        let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
+        let command = format!("{command} --admin {admin}");
+        serde_json::from_str(&outcry_succeeds(&command.split(' ').collect::<Vec<_>>())).unwrap()
     }
 
     /// Sets the modes by the operator's commands, whose output must agree.
     fn set(&self, whole: &str, market: &str) {
-        let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
-        for words in [&["mode", whole][..], &["market", "mode", &self.condition, market]] {
-            let said = outcry_succeeds(&[words, &["--admin", &admin]].concat());
-            let said: Value = serde_json::from_str(&said).unwrap();
-            assert_eq!(said["mode"], *words.last().unwrap());
-        }
+        assert_eq!(self.operate(&format!("mode {whole}"))["mode"], whole);
+        assert_eq!(self.operate(&format!("market mode {} {market}", self.condition))["mode"], market);
     }
 
     fn draft(&mut self, post_only: bool) -> Signed {
-        let token = token(&self.token);
-        let wish =
-            Wish { token, side: Side::Buy, price: 1_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-        let mut draft = self.trader.draft(&wish);
+        let mut draft = self.trader.draft(&self.wish(0, 10));
         draft.post_only = post_only;
         self.trader.seal(&draft)
+    }
+
+    /// A bid for ten shares of an outcome.
+    fn wish(&self, outcome: usize, cents: u64) -> Wish<'static> {
+        let token = token(&self.tokens[outcome]);
+        Wish { token, side: Side::Buy, price: cents * 100, shares: 10_000_000, kind: "GTC", neg_risk: false }
     }
 
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
@@ -163,11 +169,55 @@ fn each_mode_takes_what_it_says_and_cancels_are_always_taken() {
     site.exchange.stop();
 }
 
+/// What the operator does, how it is undone, and the codes with which a repeated order and a repeated post-only order
+/// are then refused; empty if the first answer is repeated.
+const REPEATS: &[(&str, &str, [&str; 2])] = &[
+    ("mode closed", "mode open", ["trading_disabled", "trading_disabled"]),
+    ("mode cancel-only", "mode open", ["cancel_only", "cancel_only"]),
+    ("mode post-only", "mode open", ["post_only_mode", ""]),
+    ("market mode MARKET cancel-only", "market mode MARKET open", ["", ""]),
+    ("account freeze OWNER", "account freeze --undo OWNER", ["address_banned", "address_banned"]),
+];
+
+#[test]
+fn an_order_that_comes_again_is_refused_while_none_is_taken_and_its_first_answer_stands() {
+    let mut site = Site::start();
+    let mut maker = Trader::new(KEYS[2], &mut site.connection);
+    let met = maker.sign(&site.wish(1, 90));
+    assert_eq!(maker.ask(&mut site.connection, "POST", "/order", &met.body).unwrap().status, 200);
+    let taker = site.trader.sign(&Wish { kind: "FAK", ..site.wish(0, 10) });
+    let orders = [taker, site.draft(false), site.draft(true)];
+    let first = orders.each_ref().map(|order| site.ask("POST", "/order", &order.body));
+    let became = first.each_ref().map(|answer| answer.json()["status"].as_str().unwrap().to_owned());
+    assert_eq!(became, ["matched", "live", "live"]);
+    let owner = hex_text(&site.trader.address.0);
+    for (act, undo, [plain, post_only]) in REPEATS {
+        let [done, undone] =
+            [act, undo].map(|command| command.replace("MARKET", &site.condition).replace("OWNER", &owner));
+        site.operate(&done);
+        for ((order, first), code) in orders.iter().zip(&first).zip([plain, plain, post_only]) {
+            let again = site.ask("POST", "/order", &order.body);
+            check(act, &again, code);
+            assert_eq!(again.header("Idempotent-Replayed"), code.is_empty().then_some("true"), "{act}");
+            assert_eq!(again.body == first.body, code.is_empty(), "{act}");
+        }
+        site.operate(&undone);
+        for (order, first) in orders.iter().zip(&first) {
+            let again = site.ask("POST", "/order", &order.body);
+            let told = (again.status, again.header("Idempotent-Replayed"), &again.body);
+            assert_eq!(told, (200, Some("true"), &first.body), "{undo}");
+        }
+    }
+    // Freezing cancelled what rested; none of the repeats placed it again.
+    assert_eq!(site.ask("GET", "/data/orders", "").json()["data"], json!([]));
+    site.exchange.stop();
+}
+
 #[test]
 fn whoever_follows_is_told_of_modes_when_they_change_and_when_it_comes() {
     let site = Site::start();
     let user = json!({ "type": "user", "auth": site.trader.stream_auth() });
-    let market = json!({ "type": "market", "assets_ids": [site.token], "initial_dump": false });
+    let market = json!({ "type": "market", "assets_ids": [site.tokens[0]], "initial_dump": false });
     let mut streams = [("user", &user), ("market", &market)].map(|(channel, ask)| site.stream(channel, ask));
     for stream in &mut streams {
         assert_eq!(next_of(stream, "subscribed")["mode"], "open");
