@@ -14,6 +14,7 @@ use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 
 /// A maker with two API keys, a taker, and markets on every shard.
 struct Site {
@@ -278,6 +279,44 @@ fn a_user_stream_can_answer_for_its_keys_orders() {
     drop(stream);
     assert_eq!(ended(&mut watching, 2), all_with(&[&first, &second], "disconnected"));
     site.exchange.stop();
+}
+
+#[test]
+fn a_promise_holds_on_a_connection_that_becomes_a_stream_until_the_stream_says_otherwise() {
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        let mut watching = site.listen();
+        let mut kept = Vec::new();
+        for (channel, said, is_kept) in [
+            ("user", json!({ "type": "user", "cancel_on_disconnect": false }), true),
+            ("user", json!({ "type": "user" }), false),
+            ("user", json!(null), false),
+            ("market", json!(null), false),
+        ] {
+            let orders = [site.bid(is_kept, 0, 10, 5), site.bid(is_kept, 1, 11, 5)];
+            let key = if is_kept { &site.other_key } else { &site.maker };
+            let mut connection = site.exchange.connect();
+            let header = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+            connection.send(&key.request_with(header, "DELETE", "/orders", "[]")).unwrap();
+            assert_eq!(connection.answer().unwrap().status, 200);
+            let mut stream = Stream::on(connection.socket(), channel);
+            drop(connection);
+            if let Value::Object(mut said) = said.clone() {
+                said.insert("auth".into(), key.stream_auth());
+                stream.say(&said.into());
+                assert_eq!(stream.event()["cancel_on_disconnect"], !is_kept, "{channel}");
+            }
+            drop(stream);
+            if is_kept {
+                kept.extend(orders);
+            } else {
+                let gone = all_with(&orders.each_ref(), "disconnected");
+                assert_eq!(ended(&mut watching, 2), gone, "{channel}, {said}");
+            }
+        }
+        assert_eq!(BTreeSet::from_iter(site.live()), BTreeSet::from_iter(kept));
+        site.exchange.stop();
+    }
 }
 
 #[test]

@@ -17,9 +17,13 @@ pub struct Stream(pub WebSocket<TcpStream>);
 
 impl Stream {
     pub fn open(exchange: &Exchange, channel: &str) -> Self {
-        let socket = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+        Self::on(TcpStream::connect(("127.0.0.1", exchange.http)).unwrap(), channel)
+    }
+
+    /// Makes a stream of a connection whose requests are all answered.
+    pub fn on(socket: TcpStream, channel: &str) -> Self {
         socket.set_read_timeout(Some(PATIENCE)).unwrap();
-        let url = format!("ws://127.0.0.1:{}/ws/{channel}", exchange.http);
+        let url = format!("ws://{}/ws/{channel}", socket.peer_addr().unwrap());
         Self(tungstenite::client(url, socket).unwrap().0)
     }
 
