@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "turns/left.rs"]
+mod left;
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

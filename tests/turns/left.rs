@@ -1,0 +1,86 @@
+//! A connection that promised for its key's orders and leaves before they are all decided.
+
+use super::*;
+use rustix::net::sockopt::set_socket_linger;
+
+/// More turns than a batch and the cancels behind it take.
+const TURNS_MAX: usize = 50;
+
+/// A trader, two markets, which are of two shards if there are two, and connections that stay.
+struct Scene {
+    rig: Rig,
+    trader: Trader,
+    tokens: [TokenId; 2],
+    trading: TcpStream,
+    reading: TcpStream,
+    _data: tempfile::TempDir,
+}
+
+impl Scene {
+    fn new(shards: u64, ingress: u64) -> Self {
+        let (mut rig, data) = rig(shards, ingress);
+        let trader = trader(&mut rig);
+        let tokens = [0; 2].map(|_| rig.market().unwrap().tokens[0]);
+        let [trading, reading] = [(); 2].map(|()| connect(rig.http().port()));
+        Self { rig, trader, tokens, trading, reading, _data: data }
+    }
+
+    fn bid(&mut self, market: usize) -> Signed {
+        self.trader.sign(&bid(self.tokens[market], 1_000))
+    }
+
+    /// A connection that promises with two requests at once, which are not read yet: a cancel of an order that rests,
+    /// and a batch; and the ids of the batch.
+    fn promise(&mut self, market: usize) -> (TcpStream, Vec<String>) {
+        let mut client = connect(self.rig.http().port());
+        let resting = self.bid(market);
+        let said = ask(&mut self.rig, &mut client, &self.trader.request("POST", "/order", &resting.body));
+        assert!(said.contains("\"live\""), "{said}");
+        let orders: Vec<Signed> = (0..BATCH).map(|at| self.bid(at % 2)).collect();
+        let bodies: Vec<&str> = orders.iter().map(|order| order.body.as_str()).collect();
+        let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+        let cancel = self.trader.request_with(promise, "DELETE", "/order", &cancel_body(&resting.id_text));
+        let batch = self.trader.request_with(promise, "POST", "/orders", &format!("[{}]", bodies.join(",")));
+        client.write_all(&[cancel, batch].concat()).unwrap();
+        (client, orders.into_iter().map(|order| order.id_text).collect())
+    }
+
+    /// Asserts that none of the orders rests, and that those that were placed say why; returns how many these are.
+    fn none_rests(&mut self, ids: &[String], case: &str) -> usize {
+        let cancel = self.trader.request("DELETE", "/orders", &format!("{ids:?}"));
+        let said = ask(&mut self.rig, &mut self.trading, &cancel);
+        assert!(said.contains("\"canceled\":[]"), "{case}: {said}");
+        let mut placed = 0;
+        for id in ids {
+            let request = self.trader.request("GET", &format!("/data/order/{id}"), "");
+            let shown = ask(&mut self.rig, &mut self.reading, &request);
+            let is_placed = shown.starts_with("HTTP/1.1 200");
+            assert_eq!(is_placed, shown.contains("\"disconnected\""), "{case}: {shown}");
+            placed += usize::from(is_placed);
+        }
+        placed
+    }
+}
+
+#[test]
+fn of_a_promised_batch_whose_connection_leaves_meanwhile_nothing_rests() {
+    for (shards, ingress) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+        let mut scene = Scene::new(shards, ingress);
+        let mut placed = 0;
+        for (turns, market) in (0..BATCH).flat_map(|turns| [(turns, 0), (turns, 1)]) {
+            // A reset is noticed with the cancel's answer, while the batch is judged, or with the batch's.
+            for is_reset in [true, false] {
+                let (leaving, ids) = scene.promise(market);
+                (0..turns).for_each(|_| assert!(scene.rig.turn()));
+                if is_reset {
+                    set_socket_linger(&leaving, Some(Duration::ZERO)).unwrap();
+                }
+                drop(leaving);
+                (0..TURNS_MAX).for_each(|_| assert!(scene.rig.turn()));
+                let case = format!("{shards} shards, {ingress} ingress, {turns} turns, reset: {is_reset}");
+                placed += scene.none_rests(&ids, &case);
+            }
+        }
+        assert!(BATCH * BATCH < placed, "only {placed} were placed at all");
+    }
+}
