@@ -5,7 +5,7 @@
 //! restart every order, cancel and trade on the lists must exist, none of them twice, and recovery
 //! must have met the state hashes in the log. In half of the rounds the log file is deleted before
 //! the restart, as a reboot would. Then `durable` still keeps everything, and `committed` keeps a
-//! clean prefix and names the cut.
+//! clean prefix and names the cut: everything before it is there, and it is not before what the disk was said to hold.
 //!
 //! `OUTCRY_KILL_ROUNDS` is the number of rounds (default 3), `OUTCRY_SEED` repeats a run.
 
@@ -46,11 +46,19 @@ enum Act {
     Cancelled { id: String },
 }
 
+/// An act as its answer told it.
+struct Told {
+    /// The number of the request that was answered.
+    number: u64,
+    /// How far the answer goes in the log.
+    position: u64,
+    act: Act,
+}
+
 /// A trader and the list of the answers that it got, in order.
 struct Party {
     trader: Trader,
-    /// Acts, each with the number of the request that it answers.
-    acts: Vec<(u64, Act)>,
+    acts: Vec<Told>,
     answered: u64,
     live: Vec<String>,
     random: Random,
@@ -140,19 +148,23 @@ impl Scene {
         let plan = self.plan.clone().set(setting);
         let mut exchange = plan.start();
         let before: Vec<usize> = self.parties.iter().map(|party| party.acts.len()).collect();
-        self.trade_until_killed(&mut exchange, random);
+        let held = self.trade_until_killed(&mut exchange, random);
         if log_file == LogFile::Deleted {
             std::fs::remove_file(&self.log_path).unwrap();
         }
-        self.assert_enough_was_done(&before);
+        self.assert_enough_was_done(&before, held);
 
         let exchange = plan.start();
-        let cut = durability == Durability::Committed && log_file == LogFile::Deleted;
+        let output = exchange.output();
+        let is_cut = durability == Durability::Committed && log_file == LogFile::Deleted;
+        let cut = is_cut.then(|| end_of_journal(&output));
+        if let Some(cut) = cut {
+            assert!(held <= cut, "the disk held {held} and the journal ends at {cut}\n{output}");
+        }
         let mut connection = exchange.connect();
         for party in &mut self.parties {
             party.check(&mut connection, cut);
         }
-        let output = exchange.output();
         exchange.stop();
         let met = hashes_met(&output);
         assert!(0 < met, "recovery met no state hash\n{output}");
@@ -165,15 +177,10 @@ impl Scene {
             .map(|(party, before)| party.acts.len() - before.min(&party.acts.len()))
             .sum();
         eprintln!("round {round}: {durability:?}, log {log_file:?}: {acts} acts there, {met} hashes met");
-        if cut {
-            assert!(
-                output.contains("the journal ends") || output.contains("torn tail"),
-                "the cut is not named\n{output}"
-            );
-        }
     }
 
-    fn trade_until_killed(&mut self, exchange: &mut Exchange, random: &mut Random) {
+    /// Returns a position up to which the disk was said to hold the log before the kill, with acts of this round.
+    fn trade_until_killed(&mut self, exchange: &mut Exchange, random: &mut Random) -> u64 {
         let acts = AtomicU64::new(0);
         let wanted = ACTS_MIN + random.below(ACTS_SPREAD);
         let delay = Duration::from_micros(random.below(DELAY_US_MAX));
@@ -184,24 +191,35 @@ impl Scene {
                 scope.spawn(|| party.trade(Connection::open(port), markets, &acts));
             }
             let deadline = std::time::Instant::now() + Duration::from_mins(1);
-            while acts.load(Ordering::Relaxed) < wanted {
+            let (mut claimed, mut held) = (None, false);
+            loop {
+                let done = acts.load(Ordering::Relaxed);
+                if claimed.is_none() && wanted / 2 <= done {
+                    claimed = Some(position(exchange, "claimed"));
+                }
+                held = held || claimed.is_some_and(|claimed| claimed <= position(exchange, "durable"));
+                if held && wanted <= done {
+                    break;
+                }
                 if deadline < std::time::Instant::now() {
-                    let done = acts.load(Ordering::Relaxed);
                     exchange.kill();
-                    panic!("only {done} acts in a minute\n{}", exchange.output());
+                    panic!("only {done} acts in a minute, held: {held}\n{}", exchange.output());
                 }
                 std::thread::sleep(Duration::from_micros(100));
             }
             std::thread::sleep(delay);
             exchange.kill();
-        });
+            claimed.expect("it is held")
+        })
     }
 
-    fn assert_enough_was_done(&self, before: &[usize]) {
+    fn assert_enough_was_done(&self, before: &[usize], held: u64) {
         let new = || self.parties.iter().zip(before).flat_map(|(party, &before)| &party.acts[before..]);
-        let fills = new().filter(|(_, act)| matches!(act, Act::Placed { trade: Some(_), .. })).count();
-        let cancels = new().filter(|(_, act)| matches!(act, Act::Cancelled { .. })).count();
+        let fills = new().filter(|told| matches!(told.act, Act::Placed { trade: Some(_), .. })).count();
+        let cancels = new().filter(|told| matches!(told.act, Act::Cancelled { .. })).count();
         assert!(ACTS_MIN <= new().count() as u64, "too few acts");
+        let held = new().filter(|told| told.position <= held).count() as u64;
+        assert!(ACTS_MIN / 2 <= held, "too few acts below what the disk holds: {held}");
         assert!(0 < fills, "no fill among the acts");
         assert!(0 < cancels, "no cancel among the acts");
     }
@@ -259,17 +277,21 @@ impl Party {
     fn told(&mut self, sent: &Sent, answer: &Answer) {
         let body = answer.json();
         self.answered += 1;
+        let mut keep = |act| {
+            let position = answer.header("X-Outcry-Seq").expect("it says how far it goes").parse().unwrap();
+            self.acts.push(Told { number: self.answered, position, act });
+        };
         match sent {
             Sent::Place { id } if answer.status == 200 => {
                 assert!(body["orderID"] == id.as_str(), "{body}");
                 let trade = body["tradeIDs"].as_array().and_then(|ids| ids.first()).map(text_of);
                 let amount = |name: &str| micro(body[name].as_str().unwrap());
                 let matched = amount("takingAmount").max(amount("makingAmount"));
-                self.acts.push((self.answered, Act::Placed { id: id.clone(), matched, trade }));
+                keep(Act::Placed { id: id.clone(), matched, trade });
                 self.live.push(id.clone());
             }
             Sent::Cancel { id } if body["canceled"].as_array().is_some_and(|ids| !ids.is_empty()) => {
-                self.acts.push((self.answered, Act::Cancelled { id: id.clone() }));
+                keep(Act::Cancelled { id: id.clone() });
             }
             Sent::Place { .. } | Sent::Cancel { .. } => {
                 assert!(answer.status < 500, "{} {body}", answer.status);
@@ -277,11 +299,11 @@ impl Party {
         }
     }
 
-    /// Compares the list with what the exchange shows; after a cut, shortens it to what is there.
+    /// Compares the list with what the exchange shows; after a cut at a position, shortens it to what is there.
     ///
     /// The requests of one connection are executed in the order in which they were sent, on any
-    /// shard. So a cut leaves a prefix of its acts.
-    fn check(&mut self, connection: &mut Connection, cut: bool) {
+    /// shard. So a cut leaves a prefix of its acts, with all that lie before it in the log.
+    fn check(&mut self, connection: &mut Connection, cut: Option<u64>) {
         let trades = self.trader.pages(connection, "/data/trades");
         let trade_ids: BTreeSet<String> = trades.iter().map(|trade| text_of(&trade["id"])).collect();
         assert!(trade_ids.len() == trades.len(), "a trade is listed twice");
@@ -292,15 +314,18 @@ impl Party {
 
         let acts = std::mem::take(&mut self.acts);
         let mut first_lost = None;
-        for (number, act) in acts {
+        for told in acts {
+            let Told { number, position, act } = &told;
             let path = format!("/data/order/{}", act.id());
             let answer = self.trader.ask(connection, "GET", &path, "").unwrap();
             if answer.status == 200 && act.holds(&answer.json(), &trade_ids, &filled) {
                 assert!(first_lost.is_none(), "a hole: {number} is there, {first_lost:?} is not: {act:?}");
-                self.acts.push((number, act));
+                self.acts.push(told);
             } else {
-                assert!(cut, "lost: {act:?}\n{} {}", answer.status, String::from_utf8_lossy(&answer.body));
-                first_lost = first_lost.or(Some(number));
+                let body = String::from_utf8_lossy(&answer.body);
+                let is_behind = cut.is_some_and(|cut| cut < *position);
+                assert!(is_behind, "lost: {act:?} at {position}, cut at {cut:?}\n{} {body}", answer.status);
+                first_lost = first_lost.or(Some(*number));
             }
         }
         self.live.retain(|id| live_ids.contains(id));
@@ -368,4 +393,18 @@ fn text_of(value: &Value) -> String {
 fn hashes_met(output: &str) -> u64 {
     let (before, _) = output.split_once(" state hashes").unwrap_or_else(|| panic!("{output}"));
     before.rsplit(' ').next().unwrap().parse().unwrap_or_else(|_| panic!("{output}"))
+}
+
+/// Where the journal ends by what a start says whose log is gone.
+fn end_of_journal(output: &str) -> u64 {
+    let (_, end) = output.split_once("the journal ends at position ").unwrap_or_else(|| panic!("{output}"));
+    end.split(',').next().unwrap().parse().unwrap_or_else(|_| panic!("{output}"))
+}
+
+/// One of the log's positions, as the operator's listener shows it.
+fn position(exchange: &Exchange, name: &str) -> u64 {
+    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
+    let text = String::from_utf8(answer.body).unwrap();
+    let line = format!("outcry_{name}_position ");
+    text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
 }
