@@ -79,7 +79,7 @@ impl Clock {
     }
 
     /// The time that limits count by: [`Self::steady_ms`], so that nobody is limited because the clock was set back.
-    pub(crate) fn moment(&self, _now: TimeMs, elapsed_ms: u64) -> Moment {
+    pub(crate) fn moment(&self, elapsed_ms: u64) -> Moment {
         Moment::of_ms(self.steady_ms(elapsed_ms))
     }
 

@@ -279,7 +279,7 @@ impl Turns for CoreLoop {
         if let Some(from_ns) = self.spun_from_ns.take() {
             self.tally().spun(began_ns - from_ns);
         }
-        self.moment = self.shared.clock.moment(self.now, self.elapsed_ms);
+        self.moment = self.shared.clock.moment(self.elapsed_ms);
         self.take_roles();
         self.told_before_hearing = None;
         // 1. What epoll reports, and held requests.
