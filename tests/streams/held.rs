@@ -92,7 +92,7 @@ pub(super) fn who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said(feed
     for cents in 1..65 {
         site.order(0, 0, Side::Buy, cents, 5, "GTC");
     }
-    let (stream, ..) = site.market();
+    let ((mut fast, ..), (stream, ..)) = (site.market(), site.market());
     rustix::net::sockopt::set_socket_recv_buffer_size(stream.0.get_ref(), 1 << 16).unwrap();
     let mut slow = Slow { stream, sequence: 0, beats: 0 };
     let mut end = None;
@@ -102,8 +102,9 @@ pub(super) fn who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said(feed
         assert_eq!(answer["success"], true, "{answer}");
         let (_, answer) = site.order(1, 1, Side::Buy, 30, 5, "GTC");
         assert_eq!(answer["status"], "matched", "{answer}");
-        // A reader that lags would send fewer books; a read is answered only when it has caught up.
-        site.connection.read(&format!("/book?token_id={}", site.tokens[0]));
+        // A feed that lags would send fewer books, so the next trade waits until a client that reads has both.
+        let said = std::iter::repeat_with(|| fast.event());
+        assert_eq!(said.filter(|message| message["event_type"] == "book").take(2).count(), 2);
         end = end.or_else(|| slow.read());
     }
     let end = end.unwrap_or_else(|| std::iter::repeat_with(|| slow.read()).find_map(|code| code).unwrap());
