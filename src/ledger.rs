@@ -16,6 +16,7 @@
 //! addition, so the same log gives the same hash with any number of shards on any machine.
 
 mod apply;
+mod catalog;
 mod conserve;
 mod guards;
 mod hash;
