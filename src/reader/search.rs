@@ -17,8 +17,8 @@
 //! | `ascending` | `true`, `false`; the ranking has one direction only | `false` |
 //! | `optimized`, `cache` | `true`, `false`; accepted, without effect | `true` |
 //!
-//! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value that is not empty counts;
-//! lists may be repeated or joined by commas, and their values add up. Filters narrow events and markets,
+//! An empty value counts as none, an unknown name is ignored. Of a repeated name the first value that is not
+//! empty counts; lists may be repeated or joined by commas, and their values add up. Filters narrow events and markets,
 //! not tags. Markets have no list of their own: one that belongs to an event lifts that event; one that
 //! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
 //! there is `market-` and its own, because events and markets are numbered apart.

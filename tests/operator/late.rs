@@ -1,5 +1,5 @@
-//! Starts that are refused late, when the journal has gone on: they stop in good order, one start more, and leave no log
-//! that would be ahead of a backup.
+//! Starts that are refused late: for what they lack once the journal is read, or once it has gone on. They stop in good
+//! order and leave no log that would be ahead of a backup.
 
 use super::{folder, journal, operator, plan_in};
 use crate::common::trader::{KEYS, Trader, Wish, token};

@@ -1,5 +1,6 @@
 use super::*;
 use crate::journal::layout::{ExchangeMode, MarketMode, MarketText, Resolved};
+use crate::json::Cursor;
 use serde_json::json;
 
 const FULL_FIELDS: [&str; 36] = [
@@ -131,6 +132,27 @@ fn a_tokens_price_is_the_best_that_is_known() {
     let snow = exchange.reads("/markets?next_cursor=MQ==");
     assert_eq!(snow["data"][0]["tokens"][0]["price"], 0.5, "nothing is known");
     assert_eq!(snow["data"][0]["raw_metadata"], json!({}));
+}
+
+#[test]
+fn a_cursor_may_name_the_largest_offset() {
+    let mut exchange = Exchange::opened();
+    for cents in [10, 20, 30] {
+        exchange.rests(ALICE, Side::Buy, Outcome::Zero, cents, 10);
+    }
+    // Behind nothing, and behind everything, whichever way the list goes.
+    let rows = [0, u64::MAX].map(|position| {
+        let mut cursor = Vec::new();
+        Cursor::From { offset: u64::MAX, position: Some(Position(position)) }.push(&mut cursor);
+        let cursor = String::from_utf8(cursor).expect("base64");
+        let page = exchange.answers(
+            caller(ALICE, Dialect::Poly),
+            &format!("GET /data/orders?next_cursor={cursor}"),
+            "",
+        );
+        page["data"].as_array().expect("rows").len()
+    });
+    assert_eq!(rows.iter().sum::<usize>(), 3, "{rows:?}");
 }
 
 #[test]
