@@ -7,6 +7,7 @@
 //! CHECKSUM-1: without the instructions the library gives the same sums; `is_x86_feature_detected` decides.
 #![allow(unsafe_code, reason = "the processor's instruction for this checksum")]
 
+use super::frame::{LINE_BYTES, Line};
 use crc_fast::{CrcAlgorithm, Digest, checksum_combine, crc32_iscsi};
 use std::arch::x86_64::{
     _mm_clmulepi64_si128, _mm_crc32_u8, _mm_crc32_u16, _mm_crc32_u32, _mm_crc32_u64, _mm_cvtsi64_si128,
@@ -15,6 +16,9 @@ use std::arch::x86_64::{
 
 /// Up to this length, summing word by word is quicker than starting the library.
 const FEW_BYTES: usize = 64;
+
+/// Up to this many words behind others, likewise: the library would first have to be given their sum.
+const FEW_WORDS: usize = 64;
 
 /// The polynomial, reflected: its lowest power in the highest bit, x^32 left out.
 const POLYNOMIAL: u32 = 0x82f6_3b78;
@@ -41,63 +45,69 @@ pub(crate) fn append(sum: u32, bytes: &[u8]) -> u32 {
 #[must_use]
 #[inline]
 pub(crate) fn append_words(sum: u32, words: [u64; 3]) -> u32 {
+    // One by one, so that they are passed in registers.
+    let [first, second, third] = words;
     if sums_words() {
-        // One by one, so that they are passed in registers.
-        let [first, second, third] = words;
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
         return unsafe { on(sum, first, second, third) };
     }
-    on_by_library(sum, words)
+    on_by_library(sum, first, second, third)
 }
 
-/// The checksum of a word followed by the first `bytes` bytes of `last`.
+/// The checksum of what `sum` covers, followed by words.
 #[must_use]
-pub(crate) fn sum_word_and(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
-    if bytes <= FEW_BYTES && sums_words() {
-        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
-        return unsafe { word_and(first, last, bytes) };
+#[inline]
+pub(crate) fn append_each(sum: u32, words: &[[u8; 8]]) -> u32 {
+    if words.is_empty() {
+        return sum;
     }
-    append(crc32_iscsi(&first.to_le_bytes()), &last.as_flattened()[..bytes])
+    if words.len() <= FEW_WORDS && sums_words() {
+        // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
+        return unsafe { on_each(sum, words) };
+    }
+    append(sum, words.as_flattened())
 }
 
-/// The checksum of bytes in the middle, computed before it is known what is around them.
+/// The checksum of lines, computed before it is known what comes in front of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
     sum: u32,
-    bytes: u32,
-    /// The factor that shifts a sum past that many bytes.
+    lines: u32,
+    /// The factor that shifts a sum past that many lines.
     factor: u32,
 }
 
 impl Stretch {
-    /// The stretch of no bytes, which [`sum_around`] does not take.
-    pub(crate) const NOTHING: Self = Self { sum: 0, bytes: 0, factor: 0 };
+    /// The stretch of no lines, which [`sum_before`] does not take.
+    pub(crate) const NOTHING: Self = Self { sum: 0, lines: 0, factor: 0 };
 
-    /// The stretch of at least one word, and of no more words than [`FACTORS`] has entries.
-    pub(crate) fn of(words: &[[u8; 8]]) -> Self {
-        let bytes = words.as_flattened();
-        let count = u32::try_from(bytes.len()).expect("a stretch is part of a frame");
-        Self { sum: sum(bytes), bytes: count, factor: FACTORS[words.len() - 1] }
+    /// The stretch of at least one line, and of no more lines than [`FACTORS`] has entries.
+    pub(crate) fn of(lines: &[Line]) -> Self {
+        let count = u32::try_from(lines.len()).expect("a stretch is part of a frame");
+        let sum = sum(lines.as_flattened().as_flattened());
+        Self { sum, lines: count, factor: FACTORS[lines.len() - 1] }
     }
 }
 
-/// The checksum of a word, followed by a stretch and the first `bytes` bytes of `last`.
+/// The checksum of four words, followed by a stretch.
 #[must_use]
-pub(crate) fn sum_around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
+#[inline]
+pub(crate) fn sum_before(words: [u64; 4], stretch: &Stretch) -> u32 {
+    let [first, second, third, fourth] = words;
     if sums_words() && joins_stretches() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
-        return unsafe { around(first, stretch, last, bytes) };
+        return unsafe { before(first, second, third, fourth, stretch) };
     }
-    around_by_library(first, stretch, &last.as_flattened()[..bytes])
+    before_by_library(first, second, third, fourth, stretch)
 }
 
-/// x^(64 n - 33) modulo the polynomial, for n = 1, 2, …: a sum times this, times the x^33 that the two instructions
-/// contribute, is the sum with n zero words after it.
-const FACTORS: [u32; 128] = {
-    let mut factors = [0; 128];
+/// x^(512 n - 33) modulo the polynomial, for n = 1, 2, …: a sum times this, times the x^33 that the two instructions
+/// contribute, is the sum with n lines of zeros after it.
+const FACTORS: [u32; 16] = {
+    let mut factors = [0; 16];
     let (mut power, mut at) = (1 << 31, 0);
     while at < factors.len() {
-        let mut left = if at == 0 { 64 - 33 } else { 64 };
+        let mut left = if at == 0 { 512 - 33 } else { 512 };
         while 0 < left {
             power = (power >> 1) ^ if power % 2 == 0 { 0 } else { POLYNOMIAL };
             left -= 1;
@@ -110,15 +120,15 @@ const FACTORS: [u32; 128] = {
 
 /// A checksum is linear: to continue from `sum` is to begin anew with `sum` added (XOR) to the first bytes.
 #[cold]
-fn on_by_library(sum: u32, mut words: [u64; 3]) -> u32 {
-    words[0] ^= u64::from(sum);
+fn on_by_library(sum: u32, first: u64, second: u64, third: u64) -> u32 {
+    let words = [first ^ u64::from(sum), second, third];
     crc32_iscsi(words.map(u64::to_le_bytes).as_flattened())
 }
 
 #[cold]
-fn around_by_library(first: u64, stretch: &Stretch, last: &[u8]) -> u32 {
-    let front = combine(crc32_iscsi(&first.to_le_bytes()), stretch.sum, stretch.bytes as usize);
-    append(front, last)
+fn before_by_library(first: u64, second: u64, third: u64, fourth: u64, stretch: &Stretch) -> u32 {
+    let front = crc32_iscsi([first, second, third, fourth].map(u64::to_le_bytes).as_flattened());
+    combine(front, stretch.sum, LINE_BYTES * stretch.lines as usize)
 }
 
 fn sums_words() -> bool {
@@ -140,18 +150,18 @@ fn on(sum: u32, first: u64, second: u64, third: u64) -> u32 {
 }
 
 #[target_feature(enable = "sse4.2")]
-fn word_and(first: u64, last: &[[u8; 8]], bytes: usize) -> u32 {
-    !end(_mm_crc32_u64(u64::from(u32::MAX), first), &last.as_flattened()[..bytes])
+fn on_each(sum: u32, words: &[[u8; 8]]) -> u32 {
+    !end((!sum).into(), words.as_flattened())
 }
 
 #[target_feature(enable = "sse4.2,pclmulqdq")]
-fn around(first: u64, stretch: &Stretch, last: &[[u8; 8]], bytes: usize) -> u32 {
+fn before(first: u64, second: u64, third: u64, fourth: u64, stretch: &Stretch) -> u32 {
     let low = |word: u32| _mm_cvtsi64_si128(i64::from(word));
-    let front = !narrow(_mm_crc32_u64(u64::from(u32::MAX), first));
+    let begun = _mm_crc32_u64(_mm_crc32_u64(u64::from(u32::MAX), first), second);
+    let front = !narrow(_mm_crc32_u64(_mm_crc32_u64(begun, third), fourth));
     // The product of reflected numbers is one place too low in 64 bits; the checksum of a word shifts it by 32.
     let product = _mm_cvtsi128_si64(_mm_clmulepi64_si128::<0>(low(front), low(stretch.factor)));
-    let moved = narrow(_mm_crc32_u64(0, product.cast_unsigned()));
-    !end((!(moved ^ stretch.sum)).into(), &last.as_flattened()[..bytes])
+    narrow(_mm_crc32_u64(0, product.cast_unsigned())) ^ stretch.sum
 }
 
 /// The state of a sum after `bytes`. The last, partial word is taken in steps of four bytes, two and one rather than
@@ -190,10 +200,9 @@ fn narrow(sum: u64) -> u32 {
 mod tests {
     use super::*;
 
-    fn padded(bytes: &[u8]) -> (Vec<[u8; 8]>, usize) {
-        let mut whole = bytes.to_vec();
-        whole.resize(bytes.len().next_multiple_of(8), 0);
-        (whole.as_chunks().0.to_vec(), bytes.len())
+    fn words_of<const N: usize>(bytes: &[u8]) -> [u64; N] {
+        let words: Vec<u64> = bytes.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect();
+        words.try_into().expect("so many words")
     }
 
     #[test]
@@ -202,25 +211,20 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(sum(&bytes[..length]), crc32_iscsi(&bytes[..length]), "{length} bytes");
         }
-        for middle in (8..=bytes.len() - 16).step_by(8) {
-            for behind in 0..8 {
-                let bytes = &bytes[..8 + middle + behind];
-                let (front, last) = bytes.split_at(8 + middle);
-                let (word, middle) = front.split_first_chunk().expect("a word and more");
-                let (first, stretch) = (u64::from_le_bytes(*word), Stretch::of(middle.as_chunks().0));
-                assert_eq!(around_by_library(first, &stretch, last), crc32_iscsi(bytes), "{middle:?}");
-                let (last, count) = padded(last);
-                assert_eq!(sum_around(first, &stretch, &last, count), crc32_iscsi(bytes), "{middle:?}");
-            }
+        for (words, lines) in (1..10).map(|lines| bytes[..32 + LINE_BYTES * lines].split_at(32)) {
+            let (lines, rest) = lines.as_chunks::<8>().0.as_chunks();
+            let (words, stretch) = (words_of(words), Stretch::of(lines));
+            let whole = crc32_iscsi(&bytes[..32 + LINE_BYTES * lines.len()]);
+            assert!(rest.is_empty());
+            assert_eq!(sum_before(words, &stretch), whole, "{} lines", lines.len());
+            let [first, second, third, fourth] = words;
+            let by_library = before_by_library(first, second, third, fourth, &stretch);
+            assert_eq!(by_library, whole, "{} lines", lines.len());
         }
-        for length in 8..bytes.len() {
-            let (word, last) = bytes[..length].split_first_chunk().expect("a word and more");
-            let (last, count) = padded(last);
-            assert_eq!(
-                sum_word_and(u64::from_le_bytes(*word), &last, count),
-                crc32_iscsi(&bytes[..length]),
-                "{length} bytes"
-            );
+        for (first, words) in (0..80).map(|words| bytes[..5 + 8 * words].split_at(5)) {
+            let chunks = words.as_chunks().0;
+            let whole = crc32_iscsi(&bytes[..5 + words.len()]);
+            assert_eq!(append_each(sum(first), chunks), whole, "{} words", chunks.len());
         }
     }
 
@@ -239,21 +243,12 @@ mod tests {
                 let (first, second) = bytes.split_at(cut);
                 assert_eq!(append(sum(first), second), expected, "cut at {cut}");
                 assert_eq!(combine(sum(first), sum(second), second.len()), expected, "cut at {cut}");
-                let (words, rest) = first.as_chunks();
-                if let ([word, middle @ ..], []) = (words, rest)
-                    && !middle.is_empty()
-                {
-                    let stretch = Stretch::of(middle);
-                    let (words, bytes) = padded(second);
-                    let sum = sum_around(u64::from_le_bytes(*word), &stretch, &words, bytes);
-                    assert_eq!(sum, expected, "cut at {cut}");
-                }
             }
             if let [first, words @ ..] = bytes.as_chunks::<8>().0 {
-                let words: Vec<u64> = words.iter().map(|word| u64::from_le_bytes(*word)).collect();
-                let words: [u64; 3] = words.try_into().expect("the vectors that have words have four");
+                let words = words_of(words.as_flattened());
                 assert_eq!(append_words(sum(first), words), expected);
-                assert_eq!(on_by_library(sum(first), words), expected);
+                let [second, third, fourth] = words;
+                assert_eq!(on_by_library(sum(first), second, third, fourth), expected);
             }
         }
     }

@@ -23,7 +23,7 @@ use crate::domain::Position;
 /// Frames begin and end on multiples of this: a cache line, so that no two writers share one.
 pub const FRAME_ALIGN: u64 = 64;
 
-/// The largest frame. The largest order takes about 241 KiB, the largest removal of orders 256 KiB.
+/// The largest frame. The largest order takes about 289 KiB, the largest removal of orders 256 KiB.
 pub const FRAME_BYTES_MAX: usize = 320 * 1024;
 
 /// The bytes in front of a payload.
@@ -40,6 +40,15 @@ pub const PADDING: u16 = 0;
 
 /// Words of 8 bytes in a header.
 pub(crate) const HEADER_WORDS: usize = FRAME_HEADER_BYTES / 8;
+
+/// Bytes of a line, on which frames begin.
+pub(crate) const LINE_BYTES: usize = FRAME_ALIGN as usize;
+
+/// A line, as words.
+pub type Line = [[u8; 8]; 8];
+
+/// Words of a payload's head behind which a line begins.
+pub(crate) const HEAD_WORDS: usize = 8 - HEADER_WORDS;
 
 /// Where the zeros of the header begin.
 const ZEROS_AT: usize = 28;

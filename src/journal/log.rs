@@ -34,7 +34,8 @@ use std::thread::Thread;
 
 use super::checksum;
 use super::frame::{
-    FIRST_POSITION, FRAME_ALIGN, HEADER_WORDS, Header, PADDING, Span, frame_bytes, length_is_possible,
+    FIRST_POSITION, FRAME_ALIGN, HEAD_WORDS, HEADER_WORDS, Header, LINE_BYTES, Line, PADDING, Span,
+    frame_bytes, length_is_possible,
 };
 use crate::domain::Position;
 use crate::memory::ahead;
@@ -82,19 +83,25 @@ pub struct Claim {
     word: usize,
 }
 
-/// A payload in three pieces, as words.
+/// A payload in three pieces.
 #[derive(Clone, Copy, Debug)]
-pub struct Parts<'a> {
-    /// Its first eight bytes, as a little-endian number.
-    pub(super) first: u64,
+pub struct Parts<'a, const HEAD: usize> {
+    /// Its first words; [`HEAD_WORDS`] of them, if lines follow.
+    pub(super) head: [u64; HEAD],
     /// What follows them.
-    pub(super) middle: &'a [[u8; 8]],
-    /// The end, padded with zeros to whole words.
-    pub(super) last: &'a [[u8; 8]],
-    /// The length of the payload, without that padding.
-    pub(super) bytes: usize,
+    pub(super) lines: &'a [Line],
+    /// The end.
+    pub(super) tail: &'a [[u8; 8]],
     /// The checksum of the whole payload.
     pub(super) checksum: u32,
+}
+
+impl<const HEAD: usize> Parts<'_, HEAD> {
+    /// The length of the payload.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        8 * HEAD + LINE_BYTES * self.lines.len() + 8 * self.tail.len()
+    }
 }
 
 /// What is found at a position of the ring.
@@ -163,8 +170,8 @@ impl Log {
     /// Writes one frame with a payload in parts and commits it, like [`Log::append`].
     #[allow(clippy::inline_always, reason = "see `commit_parts`")]
     #[inline(always)]
-    pub fn append_parts(&self, kind: u16, parts: &Parts<'_>) -> Span {
-        self.commit_parts(self.claim(parts.bytes), kind, parts)
+    pub fn append_parts<const HEAD: usize>(&self, kind: u16, parts: &Parts<'_, HEAD>) -> Span {
+        self.commit_parts(self.claim(parts.bytes()), kind, parts)
     }
 
     /// Takes the next position for a frame with `payload_bytes` of payload.
@@ -183,7 +190,6 @@ impl Log {
             let offset = start % self.ring_bytes;
             let before_end = self.ring_bytes - offset;
             if bytes <= before_end {
-                self.prefetch(words_in(offset), words_in(bytes));
                 return Claim { start, bytes, word: words_in(offset) };
             }
             self.pad_around(start, bytes, before_end);
@@ -197,18 +203,6 @@ impl Log {
         self.pad(Claim { start: start + before_end, bytes: bytes - before_end, word: 0 });
     }
 
-    /// Prefetches for writing the lines [`AHEAD_WORDS`] past `word`, as many as were claimed there, for frames to
-    /// come: another core wrote or zeroed them last, or they have long left every cache. If another loop claims them,
-    /// it waits no longer than without this. They may be past the ring's end.
-    fn prefetch(&self, word: usize, words: usize) {
-        let mut ahead = self.ring().as_ptr().wrapping_add(word + AHEAD_WORDS);
-        let end = ahead.wrapping_add(words);
-        while ahead != end {
-            ahead::prefetch_to_write(ahead);
-            ahead = ahead.wrapping_add(8);
-        }
-    }
-
     /// Fills a claim made for this payload's length, and commits it.
     pub fn commit(&self, claim: Claim, kind: u16, payload: &[u8]) -> Span {
         self.write(claim, kind, payload, checksum::sum(payload))
@@ -219,13 +213,23 @@ impl Log {
     #[allow(clippy::inline_always, reason = "once per command, see above")]
     #[inline(always)]
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
-    pub fn commit_parts(&self, claim: Claim, kind: u16, parts: &Parts<'_>) -> Span {
-        let words = self.open(&claim, kind, parts.bytes);
-        words[HEADER_WORDS].store(parts.first, Ordering::Relaxed);
-        let middle = HEADER_WORDS + 1;
-        put_words(words, middle, parts.middle);
-        put_words(words, middle + parts.middle.len(), parts.last);
-        self.close(&claim, words, kind, parts.bytes, parts.checksum)
+    pub fn commit_parts<const HEAD: usize>(&self, claim: Claim, kind: u16, parts: &Parts<'_, HEAD>) -> Span {
+        assert!(HEAD == HEAD_WORDS || parts.lines.is_empty(), "lines begin on lines");
+        let words = self.open(&claim, kind, parts.bytes());
+        let (head, rest) = words[HEADER_WORDS..].split_at(HEAD);
+        for (word, value) in head.iter().zip(parts.head) {
+            word.store(value, Ordering::Relaxed);
+        }
+        let (lines, tail) = rest.split_at(8 * parts.lines.len());
+        prefetch_ahead(words);
+        for (line, chunks) in lines.as_chunks().0.iter().zip(parts.lines) {
+            put_line(line, chunks);
+            prefetch_ahead(line);
+        }
+        let tail = &tail[..parts.tail.len()];
+        put_each(tail, parts.tail);
+        tail.chunks(8).for_each(prefetch_ahead);
+        self.close(&claim, words, kind, parts.bytes(), parts.checksum)
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
@@ -236,7 +240,8 @@ impl Log {
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
         let words = self.open(&claim, kind, payload.len());
-        put_bytes(words, HEADER_WORDS, payload);
+        put_bytes(&words[HEADER_WORDS..], payload);
+        words.chunks(8).for_each(prefetch_ahead);
         self.close(&claim, words, kind, payload.len(), checksum)
     }
 
@@ -459,31 +464,23 @@ impl Log {
     }
 }
 
-/// Stores bytes as words, from word `at` of a frame on; the last word is padded with zeros.
+/// Prefetches for writing the line [`AHEAD_WORDS`] past this one, for frames to come: another core wrote or zeroed it
+/// last, or it has long left every cache. If another loop claims it, that waits no longer than without this. It may be
+/// past the ring's end.
 #[inline]
-fn put_bytes(frame: &[AtomicU64], at: usize, bytes: &[u8]) {
+fn prefetch_ahead(line: &[AtomicU64]) {
+    ahead::prefetch_to_write(line.as_ptr().wrapping_add(AHEAD_WORDS));
+}
+
+/// Stores bytes as words; the last word is padded with zeros.
+fn put_bytes(words: &[AtomicU64], bytes: &[u8]) {
     let (whole, rest) = bytes.as_chunks::<8>();
-    put_words(frame, at, whole);
+    put_each(words, whole);
     if !rest.is_empty() {
         // Assembled in a register: loading a word that was stored byte by byte defeats store forwarding and stalls.
         let last = rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
-        frame[at + whole.len()].store(last, Ordering::Relaxed);
+        words[whole.len()].store(last, Ordering::Relaxed);
     }
-}
-
-/// Stores each chunk as a word, from word `at` of a frame on; the frame begins on a line.
-#[inline]
-fn put_words(frame: &[AtomicU64], at: usize, chunks: &[[u8; 8]]) {
-    let words = &frame[at..at + chunks.len()];
-    // Whole lines at once, the words before and after them one by one.
-    let before = (at.wrapping_neg() % 8).min(chunks.len());
-    let ((begun, words), (begin, chunks)) = (words.split_at(before), chunks.split_at(before));
-    let ((lines, few), (whole, few_chunks)) = (words.as_chunks(), chunks.as_chunks());
-    put_each(begun, begin);
-    for (line, chunk) in lines.iter().zip(whole) {
-        put_line(line, chunk);
-    }
-    put_each(few, few_chunks);
 }
 
 #[inline]
@@ -496,7 +493,7 @@ fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
 /// Stores a line, two words at a time.
 #[cfg(not(loom))]
 #[inline]
-fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
+fn put_line(line: &[AtomicU64; 8], chunks: &Line) {
     // SAFETY: it stores the line's words and nothing else, as `put_each` would. A line begins on a multiple of 16, and
     // aligned stores of 16 bytes are atomic on processors with AVX (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2); whoever
     // reads a word meanwhile has been overtaken, and drops it (LOG-4).
@@ -522,7 +519,7 @@ fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
 }
 
 #[cfg(loom)]
-fn put_line(line: &[AtomicU64; 8], chunks: &[[u8; 8]; 8]) {
+fn put_line(line: &[AtomicU64; 8], chunks: &Line) {
     put_each(line, chunks);
 }
 

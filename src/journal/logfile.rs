@@ -33,7 +33,7 @@ use crate::domain::Position;
 use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
 
-const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG2");
+const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG3");
 /// The fields by which a file that is no log is told from one.
 pub(super) const NO_LOG_FIELDS: [&str; 2] = [LENGTH_FIELD, MAGIC_FIELD];
 const LENGTH_FIELD: &str = "length of the log";

@@ -69,10 +69,36 @@ impl<'a> Input<'a> {
         Ok(bytes)
     }
 
+    /// How many bytes are still to be read.
+    #[must_use]
+    pub const fn left(&self) -> usize {
+        self.payload.len() - self.at
+    }
+
+    /// Skips the next `count` bytes, which must be zero.
+    pub fn zeros(&mut self, count: usize) -> Result<(), Damage> {
+        let damage = self.damage("zeros");
+        if self.bytes(count)?.iter().all(|byte| *byte == 0) { Ok(()) } else { Err(damage) }
+    }
+
+    /// The next `count` values of `N` words each.
+    pub fn each<T, const N: usize>(
+        &mut self,
+        count: u16,
+        field: &'static str,
+        of: impl Fn([u64; N]) -> Option<T>,
+    ) -> Result<Vec<T>, Damage> {
+        let at = self.at;
+        let (values, _) = self.bytes(8 * N * usize::from(count))?.as_chunks::<8>().0.as_chunks::<N>();
+        let words = |value: &[[u8; 8]; N]| value.map(u64::from_le_bytes);
+        let value = |(index, value)| of(words(value)).ok_or(Damage { field, at: at + 8 * N * index });
+        values.iter().enumerate().map(value).collect()
+    }
+
     /// Capacity for `count` values that are still to be read: a forged count must not become a
     /// large allocation, so the bytes that are left bound it.
     fn capacity(&self, count: usize) -> usize {
-        count.min(self.payload.len() - self.at)
+        count.min(self.left())
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], Damage> {
@@ -84,9 +110,9 @@ impl<'a> Input<'a> {
 pub trait Out {
     /// Appends bytes.
     fn bytes(&mut self, bytes: &[u8]);
-    /// Appends the lowest `count` bytes of a value whose other bytes are zero.
-    fn low_bytes(&mut self, value: u64, count: u32) {
-        self.bytes(&value.to_le_bytes()[..count as usize]);
+    /// Appends words.
+    fn words<const N: usize>(&mut self, words: &[u64; N]) {
+        self.bytes(words.map(u64::to_le_bytes).as_flattened());
     }
 }
 
@@ -124,85 +150,6 @@ impl Out for Room<'_> {
         let (here, behind) = std::mem::take(&mut self.free).split_at_mut(bytes.len());
         here.copy_from_slice(bytes);
         self.free = behind;
-    }
-}
-
-/// Memory that is filled word by word. Smaller pieces are assembled in a register first: loading a word that was
-/// stored in pieces defeats store forwarding and stalls.
-#[derive(Debug)]
-pub struct Words<'a> {
-    room: &'a mut [[u8; 8]],
-    full: usize,
-    /// The word that is not full yet, and how many bits it has: fewer than 64.
-    part: u64,
-    bits: u32,
-}
-
-impl<'a> Words<'a> {
-    /// Fills `room`, which has room for whatever is put, from word 0 on; the first `bytes` bytes of `begun`, fewer
-    /// than eight, come first. The other bytes of `begun` are zero.
-    #[must_use]
-    pub const fn after(room: &'a mut [[u8; 8]], begun: u64, bytes: u32) -> Self {
-        Self { room, full: 0, part: begun, bits: 8 * bytes }
-    }
-
-    /// The words that were filled, the last one padded with zeros, and how many bytes they hold.
-    #[must_use]
-    pub fn finish(self) -> (&'a [[u8; 8]], usize) {
-        let Self { room, mut full, part, bits } = self;
-        let bytes = 8 * full + bits as usize / 8;
-        if 0 < bits {
-            room[full] = part.to_le_bytes();
-            full += 1;
-        }
-        (&room[..full], bytes)
-    }
-
-    #[allow(clippy::inline_always, reason = "inlined, a field is a shift and seldom a store")]
-    #[inline(always)]
-    fn push(&mut self, value: u64, bits: u32) {
-        let all = self.bits + bits;
-        let word = self.part | value << self.bits;
-        if all < 64 {
-            (self.part, self.bits) = (word, all);
-            return;
-        }
-        match self.room.get_mut(self.full) {
-            Some(place) => *place = word.to_le_bytes(),
-            None => no_room(),
-        }
-        self.full += 1;
-        // What did not fit. In two steps, as `fitted` may be 64, and a single shift by 64 bits overflows.
-        let fitted = 64 - self.bits;
-        (self.part, self.bits) = (value >> 1 >> (fitted - 1), all - 64);
-    }
-}
-
-/// Out of line for the same reason as [`too_many`].
-#[cold]
-fn no_room() -> ! {
-    unreachable!("there is room for whatever is put");
-}
-
-impl Out for Words<'_> {
-    #[allow(clippy::inline_always, reason = "see `push`")]
-    #[inline(always)]
-    fn bytes(&mut self, bytes: &[u8]) {
-        let (whole, rest) = bytes.as_chunks::<8>();
-        for word in whole {
-            self.push(u64::from_le_bytes(*word), 64);
-        }
-        if !rest.is_empty() {
-            let value = rest.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
-            let bits = [0, 8, 16, 24, 32, 40, 48, 56][rest.len()];
-            self.push(value, bits);
-        }
-    }
-
-    #[allow(clippy::inline_always, reason = "see `push`")]
-    #[inline(always)]
-    fn low_bytes(&mut self, value: u64, count: u32) {
-        self.push(value, 8 * count);
     }
 }
 
@@ -557,27 +504,6 @@ mod tests {
             out
         };
         assert_eq!(bytes(&mut (0..100)), bytes(&mut (0..100).rev()));
-    }
-
-    #[test]
-    fn words_are_the_bytes_that_were_put_whatever_came_before() {
-        let long: Vec<u8> = (1..=29).collect();
-        for begun in 0..8_u32 {
-            for pieces in [&[1_usize, 2, 8, 8, 4][..], &[7, 1, 29, 3, 8], &[8, 8], &[29, 29, 5], &[]] {
-                let mut expected = vec![0xee; begun as usize];
-                let mut words = [[0xff; 8]; 16];
-                let part = expected.iter().fold(0, |part, byte| part << 8 | u64::from(*byte));
-                let mut out = Words::after(&mut words, part, begun);
-                for piece in pieces {
-                    out.bytes(&long[..*piece]);
-                    expected.extend_from_slice(&long[..*piece]);
-                }
-                let (words, bytes) = out.finish();
-                assert_eq!(bytes, expected.len());
-                expected.resize(bytes.next_multiple_of(8), 0);
-                assert_eq!(words.as_flattened(), expected);
-            }
-        }
     }
 
     #[test]

@@ -19,7 +19,7 @@ use super::{Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::legs::Meeting;
 use crate::domain::{Collateral, Reject, Side, TimeMs, WalletNo};
 use crate::journal::layout::{
-    Decision, Ending, Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason,
+    Decided, Decision, Fill, MatchKind, OrderPlaced, PlacedResult, Removal, RemovalReason,
 };
 use crate::journal::{Claim, Span};
 use std::ops::ControlFlow;
@@ -56,10 +56,10 @@ impl Work {
     }
 }
 
-/// A finished frame's end, and its place in the log.
+/// What was decided, and its frame's place in the log.
 #[derive(Debug)]
 pub(super) struct Framed {
-    ending: Ending,
+    decided: Decided,
     claim: Claim,
 }
 
@@ -272,21 +272,21 @@ impl Shard {
     #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     fn claim(&mut self, work: &mut Work, order: &ReadyOrder) -> Framed {
-        let ending = self.write_decision(work, order);
-        let claim = self.log.claim(ending.bytes);
+        let decided = self.write_decision(work, order);
+        let claim = self.log.claim(order.received.payload(&decided, &self.payload).bytes());
         // From here nothing can fail, and what was taken is spent.
         if work.taking {
             self.cells.end_take(self.settings.shard);
             work.taking = false;
         }
-        Framed { ending, claim }
+        Framed { decided, claim }
     }
 
     #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
     fn apply(&mut self, work: &Work, framed: Framed, order: &ReadyOrder) -> Placed {
-        let Framed { ending, claim } = framed;
-        let payload = order.received.payload(self.time, ending, &self.payload);
+        let Framed { decided, claim } = framed;
+        let payload = order.received.payload(&decided, &self.payload);
         let span = self.log.commit_parts(claim, OrderPlaced::KIND, &payload);
         self.last = span.end;
         for index in 0..self.plan.leaves.len() {
@@ -386,8 +386,8 @@ impl Shard {
         Placed::Accepted { status, making, taking, trade: filled.then_some(span.start), replayed: false }
     }
 
-    /// Writes the decision, which follows the received bytes in the frame.
-    fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Ending {
+    /// The decision as its frame says it.
+    fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Decided {
         let taker = &work.taker;
         let Verdict { killed, open, reserved, .. } = work.verdict;
         let result = match killed {

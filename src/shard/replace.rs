@@ -358,9 +358,8 @@ impl Shard {
         let judged = self.scratch.takers.iter().zip(&self.scratch.heirs);
         for (order, (taker, heir)) in request.coming.iter().zip(judged) {
             let reserved = reserved(self.settings.funding, taker);
-            self.time.put(&mut room);
-            room.bytes(order.received.bytes());
-            Decision::rests(taker.price, taker.signed.shares, reserved).put(&mut room);
+            room.words(&Decision::rests(taker.price, taker.signed.shares, reserved).head(self.time));
+            room.bytes(order.received.lines().as_flattened().as_flattened());
             heir.map(|slot| orders[slot].position).put(&mut room);
         }
         let left = room.left();

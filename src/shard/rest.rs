@@ -37,9 +37,9 @@ impl Shard {
             "at a price on the tick, shares of an order are worth a millionth at least"
         );
         let decision = Decision::rests(taker.price, open, reserved);
-        let ending = order.received.decide(self.time, decision, &mut self.payload);
+        let decided = order.received.decide(self.time, decision, &mut self.payload);
         // From here nothing can fail.
-        let payload = order.received.payload(self.time, ending, &self.payload);
+        let payload = order.received.payload(&decided, &self.payload);
         let span = self.log.append_parts(OrderPlaced::KIND, &payload);
         self.last = span.end;
         let account = match taker.account {

@@ -8,7 +8,7 @@ use crate::domain::{
 use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::journal::checksum;
 use crate::journal::log::Parts;
-use crate::memory::wire::{Wire, Words, bytes, put_count};
+use crate::memory::wire::{Damage, Input, Out, Wire, bytes};
 
 byte_enum! {
     /// Why a resting order left its book without being filled.
@@ -72,33 +72,58 @@ const REST_BYTES_MAX: usize = 1_024;
 const _: () =
     assert!(8 * REMOVED_MAX + REST_BYTES_MAX <= PAYLOAD_BYTES_MAX, "the largest removal fits one frame");
 
-record! {
-    /// Orders of one market or of many leave their books, for one reason.
-    pub struct OrdersRemoved {
-        /// When.
-        pub time: TimeMs,
-        /// Why.
-        pub reason: RemovalReason,
-        /// Where they were placed; at most [`REMOVED_MAX`].
-        pub orders: Vec<Position>,
-    }
+/// Orders of one market or of many leave their books, for one reason. Words, as shards write it for every cancel:
+/// the time, the reason and beside it, from byte 4, how many, then their positions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrdersRemoved {
+    /// When.
+    pub time: TimeMs,
+    /// Why.
+    pub reason: RemovalReason,
+    /// Where they were placed: one at least, at most [`REMOVED_MAX`].
+    pub orders: Vec<Position>,
 }
 
 impl OrdersRemoved {
-    /// Writes the payload of such a record into `room`, which has room for it, and returns it.
+    /// The payload of such a record, without the positions behind the first, which are written into `room`.
+    #[allow(clippy::inline_always, reason = "mostly constant for a single order")]
+    #[inline(always)]
     pub fn write(
         time: TimeMs,
         reason: RemovalReason,
-        orders: impl ExactSizeIterator<Item = Position>,
+        mut orders: impl ExactSizeIterator<Item = Position>,
         room: &mut [[u8; 8]],
-    ) -> Parts<'_> {
-        let mut end = Words::after(room, 0, 0);
-        reason.put(&mut end);
-        put_count(orders.len(), &mut end);
-        orders.for_each(|order| order.put(&mut end));
-        let (last, bytes) = end.finish();
-        let checksum = checksum::sum_word_and(time.0, last, bytes);
-        Parts { first: time.0, middle: &[], last, bytes: 8 + bytes, checksum }
+    ) -> Parts<'_, 3> {
+        let count = u32::try_from(orders.len()).expect("at most REMOVED_MAX");
+        let what = u64::from(reason as u8) | u64::from(count) << 32;
+        let first = orders.next().expect("orders leave");
+        let head = [time.0, what, first.0];
+        let tail = &mut room[..orders.len()];
+        for (place, order) in tail.iter_mut().zip(orders) {
+            *place = order.0.to_le_bytes();
+        }
+        let checksum = checksum::append_each(checksum::append_words(0, head), tail);
+        Parts { head, lines: &[], tail, checksum }
+    }
+}
+
+impl Wire for OrdersRemoved {
+    fn put(&self, out: &mut impl Out) {
+        self.time.put(out);
+        self.reason.put(out);
+        [0_u8; 3].put(out);
+        self.orders.put(out);
+    }
+
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let (time, reason) = (Wire::take(input)?, Wire::take(input)?);
+        input.zeros(3)?;
+        let orders = Vec::take(input)?;
+        if orders.is_empty() {
+            Err(input.damage("orders that left"))
+        } else {
+            Ok(Self { time, reason, orders })
+        }
     }
 }
 

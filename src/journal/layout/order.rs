@@ -1,12 +1,27 @@
 //! An order that arrived, with everything it did: one record, so it happened whole or not at all.
 //!
-//! Its payload has three parts, written in two places:
+//! Its payload has four parts, written in two places:
 //!
 //! | bytes | part | written by |
 //! |------:|------|------------|
-//! |     8 | the time | the shard |
-//! |   228 | what was received ([`Received`]); at most 108 more signed, 252 more signature | whoever checked it |
-//! |    29 | what was decided ([`Decision`]); 1 more with a reason, 51 per fill, 9 per removal | the shard |
+//! |    32 | the head: when, and what was decided ([`Decision`]) | the shard |
+//! |   256 | what was received ([`Received`]), with zeros to the end of its last line; at most 576 | whoever checked it |
+//! |    56 | for each fill | the shard |
+//! |    16 | for each removal | the shard |
+//!
+//! With the frame's header the head fills a line of 64 bytes, so what was received begins on one and is copied line by
+//! line. The words of the head:
+//!
+//! | bytes | what |
+//! |------:|------|
+//! |     8 | when the shard judged it |
+//! |     2 | its limit |
+//! |     1 | 0 rests, 1 filled, else killed: the reason and two |
+//! |     1 | 0, or why it went no further: the reason and one |
+//! |     2 | how many fills |
+//! |     2 | how many removals |
+//! |     8 | shares that rest |
+//! |     8 | collateral set aside for them |
 
 use super::acts::RemovalReason;
 use super::record;
@@ -19,8 +34,9 @@ use crate::domain::{
 };
 use crate::journal::PAYLOAD_BYTES_MAX;
 use crate::journal::checksum::{self, Stretch};
+use crate::journal::frame::{HEAD_WORDS, LINE_BYTES, Line};
 use crate::journal::log::Parts;
-use crate::memory::wire::{Damage, Input, Out, Room, Wire, Words, bytes, put_count};
+use crate::memory::wire::{Damage, Input, Out, Room, Wire, put_count};
 use std::iter::{Empty, empty};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
@@ -29,11 +45,14 @@ pub const FILLS_MAX: usize = 4_096;
 /// The most makers that one order removes without a fill; the walk stops at this limit as at [`FILLS_MAX`].
 pub const REMOVALS_MAX: usize = 4_096;
 
+const FILL_WORDS: usize = 7;
+const REMOVAL_WORDS: usize = 2;
+
 /// Bytes of one fill in the payload.
-pub const FILL_BYTES: usize = 8 + 8 + 8 + 8 + 8 + 8 + 1 + 2;
+pub const FILL_BYTES: usize = 8 * FILL_WORDS;
 
 /// Bytes of one removal in the payload.
-pub const REMOVAL_BYTES: usize = 8 + 1;
+pub const REMOVAL_BYTES: usize = 8 * REMOVAL_WORDS;
 
 /// An upper bound of the rest of the payload.
 pub const ORDER_HEAD_BYTES_MAX: usize = 800;
@@ -55,37 +74,70 @@ byte_enum! {
         Merge = 2,
     }
 }
-bytes!(MatchKind);
 
-record! {
-    /// One maker's part in an order.
-    pub struct Fill {
-        /// Where the maker was placed.
-        pub maker: Position,
-        /// Shares that changed hands, or pairs made or burned.
-        pub shares: Shares,
-        /// What the maker paid (buy) or received (sell), without its fee.
-        pub maker_leg: Collateral,
-        /// What the taker paid (buy) or received (sell), without its fee.
-        pub taker_leg: Collateral,
-        /// The maker's fee: on top of a buy, out of a sell's proceeds.
-        pub maker_fee: Collateral,
-        /// The taker's fee: on top of a buy, out of a sell's proceeds.
-        pub taker_fee: Collateral,
-        /// Transfer, mint or merge.
-        pub kind: MatchKind,
-        /// The maker's price in terms of the maker's own token.
-        pub price: Price,
+/// One maker's part in an order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fill {
+    /// Where the maker was placed.
+    pub maker: Position,
+    /// Shares that changed hands, or pairs made or burned.
+    pub shares: Shares,
+    /// What the maker paid (buy) or received (sell), without its fee.
+    pub maker_leg: Collateral,
+    /// What the taker paid (buy) or received (sell), without its fee.
+    pub taker_leg: Collateral,
+    /// The maker's fee: on top of a buy, out of a sell's proceeds.
+    pub maker_fee: Collateral,
+    /// The taker's fee: on top of a buy, out of a sell's proceeds.
+    pub taker_fee: Collateral,
+    /// Transfer, mint or merge.
+    pub kind: MatchKind,
+    /// The maker's price in terms of the maker's own token.
+    pub price: Price,
+}
+
+impl Fill {
+    /// Its fields in the order of their declaration; the last word has kind and price.
+    const fn words(&self) -> [u64; FILL_WORDS] {
+        let &Self { maker, shares, maker_leg, taker_leg, maker_fee, taker_fee, kind, price } = self;
+        let last = kind as u64 | (price.ten_thousandths() as u64) << 16;
+        [maker.0, shares.0, maker_leg.0, taker_leg.0, maker_fee.0, taker_fee.0, last]
+    }
+
+    fn of(
+        [maker, shares, maker_leg, taker_leg, maker_fee, taker_fee, last]: [u64; FILL_WORDS],
+    ) -> Option<Self> {
+        let [kind, 0, low, high, 0, 0, 0, 0] = last.to_le_bytes() else { return None };
+        Some(Self {
+            maker: Position(maker),
+            shares: Shares(shares),
+            maker_leg: Collateral(maker_leg),
+            taker_leg: Collateral(taker_leg),
+            maker_fee: Collateral(maker_fee),
+            taker_fee: Collateral(taker_fee),
+            kind: MatchKind::from_byte(kind)?,
+            price: Price::new(u16::from_le_bytes([low, high]))?,
+        })
     }
 }
 
-record! {
-    /// A resting order that this order's walk removed without a fill.
-    pub struct Removal {
-        /// Where it was placed.
-        pub order: Position,
-        /// Why it was removed.
-        pub reason: RemovalReason,
+/// A resting order that this order's walk removed without a fill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// Where it was placed.
+    pub order: Position,
+    /// Why it was removed.
+    pub reason: RemovalReason,
+}
+
+impl Removal {
+    const fn words(&self) -> [u64; REMOVAL_WORDS] {
+        [self.order.0, self.reason as u64]
+    }
+
+    fn of([order, reason]: [u64; REMOVAL_WORDS]) -> Option<Self> {
+        let reason = RemovalReason::from_byte(u8::try_from(reason).ok()?)?;
+        Some(Self { order: Position(order), reason })
     }
 }
 
@@ -101,76 +153,69 @@ pub enum PlacedResult {
 }
 
 impl PlacedResult {
-    const fn bytes(self) -> [u8; 2] {
+    const fn byte(self) -> u8 {
         match self {
-            Self::Rests => [0, 0],
-            Self::Filled => [1, 0],
-            Self::Killed(reject) => [2, reject as u8],
+            Self::Rests => 0,
+            Self::Filled => 1,
+            Self::Killed(reject) => 2 + reject as u8,
+        }
+    }
+
+    fn from_byte(byte: u8) -> Option<Self> {
+        match byte {
+            0 => Some(Self::Rests),
+            1 => Some(Self::Filled),
+            _ => Reject::from_byte(byte - 2).map(Self::Killed),
         }
     }
 }
 
-impl Wire for PlacedResult {
-    fn put(&self, out: &mut impl Out) {
-        out.bytes(&self.bytes());
-    }
-    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
-        match (u8::take(input)?, u8::take(input)?) {
-            (0, 0) => Ok(Self::Rests),
-            (1, 0) => Ok(Self::Filled),
-            (2, byte) => Reject::from_byte(byte).map(Self::Killed).ok_or(Damage { field: "result", at: 0 }),
-            _ => Err(Damage { field: "result", at: 0 }),
-        }
-    }
+/// An order that got a frame: everything signed, everything decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderPlaced {
+    /// When the shard judged it.
+    pub time: TimeMs,
+    /// Its market.
+    pub market: MarketNo,
+    /// Its token's side of the market.
+    pub outcome: Outcome,
+    /// The wallet that trades (`maker` as signed).
+    pub wallet: WalletNo,
+    /// The principal of that wallet.
+    pub principal: WalletNo,
+    /// Its digest, which is its id.
+    pub id: OrderId,
+    /// What was signed.
+    pub fields: OrderFields,
+    /// The signature, 65 or 317 bytes.
+    pub signature: Vec<u8>,
+    /// Unix seconds from which it no longer trades; 0 for never.
+    pub expiration_s: u64,
+    /// GTC, GTD, FOK or FAK.
+    pub order_type: OrderType,
+    /// It asked not to trade on arrival.
+    pub post_only: bool,
+    /// Which order gives way in a self-trade.
+    pub self_trade: SelfTrade,
+    /// The API key it came with.
+    pub owner: ApiKey,
+    /// Its limit in terms of its own token, on the grid.
+    pub price: Price,
+    /// What became of it.
+    pub result: PlacedResult,
+    /// Why it went no further, if only a part was filled, or why it was killed.
+    pub stopped: Option<Reject>,
+    /// Shares that rest; zero unless `result` is `Rests`.
+    pub open: Shares,
+    /// Collateral set aside for what rests; zero unless funding is `reserved`.
+    pub reserved: Collateral,
+    /// Its fills, best price first, in time order within a price.
+    pub fills: Vec<Fill>,
+    /// Makers that its walk removed.
+    pub removed: Vec<Removal>,
 }
 
-record! {
-    /// An order that got a frame: everything signed, everything decided.
-    pub struct OrderPlaced {
-        /// When the shard judged it.
-        pub time: TimeMs,
-        /// Its market.
-        pub market: MarketNo,
-        /// Its token's side of the market.
-        pub outcome: Outcome,
-        /// The wallet that trades (`maker` as signed).
-        pub wallet: WalletNo,
-        /// The principal of that wallet.
-        pub principal: WalletNo,
-        /// Its digest, which is its id.
-        pub id: OrderId,
-        /// What was signed.
-        pub fields: OrderFields,
-        /// The signature, 65 or 317 bytes.
-        pub signature: Vec<u8>,
-        /// Unix seconds from which it no longer trades; 0 for never.
-        pub expiration_s: u64,
-        /// GTC, GTD, FOK or FAK.
-        pub order_type: OrderType,
-        /// It asked not to trade on arrival.
-        pub post_only: bool,
-        /// Which order gives way in a self-trade.
-        pub self_trade: SelfTrade,
-        /// The API key it came with.
-        pub owner: ApiKey,
-        /// Its limit in terms of its own token, on the grid.
-        pub price: Price,
-        /// What became of it.
-        pub result: PlacedResult,
-        /// Why it went no further, if only a part was filled, or why it was killed.
-        pub stopped: Option<Reject>,
-        /// Shares that rest; zero unless `result` is `Rests`.
-        pub open: Shares,
-        /// Collateral set aside for what rests; zero unless funding is `reserved`.
-        pub reserved: Collateral,
-        /// Its fills, best price first, in time order within a price.
-        pub fills: Vec<Fill>,
-        /// Makers that its walk removed.
-        pub removed: Vec<Removal>,
-    }
-}
-
-/// What was decided of an order: the end of its payload.
+/// What was decided of an order.
 #[derive(Clone, Copy, Debug)]
 pub struct Decision<Fills, Removals> {
     /// See [`OrderPlaced::price`].
@@ -203,46 +248,51 @@ where
     Fills: ExactSizeIterator<Item = Fill>,
     Removals: ExactSizeIterator<Item = Removal>,
 {
-    /// Appends it to `out`.
-    pub fn put(self, out: &mut impl Out) {
-        // Price, result and reason in one piece, as each piece has to be shifted into place.
-        let result = u16::from_le_bytes(self.result.bytes());
-        let head = u64::from(self.price.ten_thousandths()) | u64::from(result) << 16;
-        match self.stopped {
-            None => out.low_bytes(head, 5),
-            Some(reject) => out.low_bytes(head | 1 << 32 | (reject as u64) << 40, 6),
+    /// The head of the payload of an order that was judged at `time`.
+    pub fn head(&self, time: TimeMs) -> [u64; HEAD_WORDS] {
+        let count = |count| u64::from(u16::try_from(count).expect("at most 4,096"));
+        let stopped = self.stopped.map_or(0, |reject| 1 + reject as u8);
+        let what = u64::from(self.price.ten_thousandths())
+            | u64::from(self.result.byte()) << 16
+            | u64::from(stopped) << 24
+            | count(self.fills.len()) << 32
+            | count(self.removed.len()) << 48;
+        [time.0, what, self.open.0, self.reserved.0]
+    }
+
+    /// Writes fills and removals into `room`, which has room for them, and returns how many words they take.
+    fn put_tail(self, room: &mut [[u8; 8]]) -> usize {
+        let words = FILL_WORDS * self.fills.len() + REMOVAL_WORDS * self.removed.len();
+        let (fills, removed) = room[..words].split_at_mut(FILL_WORDS * self.fills.len());
+        for (place, fill) in fills.as_chunks_mut().0.iter_mut().zip(self.fills) {
+            *place = fill.words().map(u64::to_le_bytes);
         }
-        self.open.put(out);
-        self.reserved.put(out);
-        if self.fills.len() == 0 && self.removed.len() == 0 {
-            // Both counts in one piece, for the same reason.
-            return out.low_bytes(0, 8);
+        for (place, removal) in removed.as_chunks_mut().0.iter_mut().zip(self.removed) {
+            *place = removal.words().map(u64::to_le_bytes);
         }
-        put_count(self.fills.len(), out);
-        self.fills.for_each(|fill| fill.put(out));
-        put_count(self.removed.len(), out);
-        self.removed.for_each(|removal| removal.put(out));
+        words
     }
 }
 
 /// The most bytes of what was received: numbers and digest, the signed fields, the signature, what is not signed.
 const RECEIVED_BYTES_MAX: usize = (4 + 1 + 4 + 4 + 32) + SIGNED_BYTES_MAX + (4 + SIGNATURE_BYTES_MAX) + 27;
 
-/// Words for that many bytes, and for eight more.
-const RECEIVED_WORDS: usize = RECEIVED_BYTES_MAX.div_ceil(8) + 1;
+/// Lines for that many bytes.
+const RECEIVED_LINES_MAX: usize = RECEIVED_BYTES_MAX.div_ceil(LINE_BYTES);
 
-/// What the payload says between the time and the decision, `market` to `owner`, as bytes: written once, where the
-/// signature is checked, and carried into the log unchanged. The stretch is the checksum of its whole words.
+/// What was received of an order, `market` to `owner`, as bytes and with zeros to the end of its last line: written
+/// once, where the signature is checked, and carried into the log unchanged. The stretch is its checksum.
 #[derive(Clone, Copy)]
 pub struct Received {
-    words: [[u8; 8]; RECEIVED_WORDS],
-    bytes: u32,
+    lines: [Line; RECEIVED_LINES_MAX],
+    count: u32,
     stretch: Stretch,
 }
 
 impl Received {
     /// Nothing yet.
-    pub const NOTHING: Self = Self { words: [[0; 8]; RECEIVED_WORDS], bytes: 0, stretch: Stretch::NOTHING };
+    pub const NOTHING: Self =
+        Self { lines: [[[0; 8]; 8]; RECEIVED_LINES_MAX], count: 0, stretch: Stretch::NOTHING };
 
     /// Writes down what was received, with registry numbers for its names.
     pub fn write(
@@ -252,7 +302,9 @@ impl Received {
         (wallet, principal): (WalletNo, WalletNo),
         (market, outcome): (MarketNo, Outcome),
     ) {
-        let room = &mut Room::new(self.words.as_flattened_mut());
+        let bytes = self.lines.as_flattened_mut().as_flattened_mut();
+        let all = bytes.len();
+        let room = &mut Room::new(bytes);
         market.put(room);
         outcome.put(room);
         wallet.put(room);
@@ -266,59 +318,132 @@ impl Received {
         order.post_only.put(room);
         order.self_trade.put(room);
         order.owner.put(room);
-        let bytes = RECEIVED_WORDS * 8 - room.left();
-        // Zeros fill the rest of the last word.
-        room.bytes(&[0; 8]);
-        self.stretch = Stretch::of(&self.words[..bytes / 8]);
-        self.bytes = u32::try_from(bytes).expect("a few hundred");
+        room.bytes(&[0; LINE_BYTES][..room.left() % LINE_BYTES]);
+        let count = (all - room.left()) / LINE_BYTES;
+        self.stretch = Stretch::of(&self.lines[..count]);
+        self.count = u32::try_from(count).expect("a few");
     }
 
-    /// All of it.
+    /// Its lines.
     #[must_use]
-    pub fn bytes(&self) -> &[u8] {
-        &self.words.as_flattened()[..self.bytes as usize]
+    pub fn lines(&self) -> &[Line] {
+        &self.lines[..self.count as usize]
     }
 
-    /// Writes the end of the payload into `room`, which has room for any decision. The order was judged at `time`.
+    /// The payload of an order that was judged at `time`, without what was received. Fills and removals are written into
+    /// `room`, which has room for them.
+    #[allow(clippy::inline_always, reason = "mostly constant for an order that rests as it came")]
+    #[inline(always)]
     pub fn decide(
         &self,
         time: TimeMs,
         decision: Decision<impl ExactSizeIterator<Item = Fill>, impl ExactSizeIterator<Item = Removal>>,
         room: &mut [[u8; 8]],
-    ) -> Ending {
-        let whole = self.whole().len();
-        let mut end = Words::after(room, u64::from_le_bytes(self.words[whole]), self.bytes % 8);
-        decision.put(&mut end);
-        let (words, bytes) = end.finish();
-        let checksum = checksum::sum_around(time.0, &self.stretch, words, bytes);
-        Ending { bytes: 8 + 8 * whole + bytes, words: words.len(), checksum }
+    ) -> Decided {
+        let head = decision.head(time);
+        let tail = decision.put_tail(room);
+        let checksum = checksum::append_each(checksum::sum_before(head, &self.stretch), &room[..tail]);
+        Decided { head, tail, checksum }
     }
 
-    /// The payload whose end [`Received::decide`] wrote into `room`.
+    /// The payload that [`Received::decide`] decided, whose end it wrote into `room`.
     #[must_use]
-    pub fn payload<'a>(&'a self, time: TimeMs, ending: Ending, room: &'a [[u8; 8]]) -> Parts<'a> {
-        let Ending { bytes, words, checksum } = ending;
-        Parts { first: time.0, middle: self.whole(), last: &room[..words], bytes, checksum }
-    }
-
-    /// Its whole words.
-    fn whole(&self) -> &[[u8; 8]] {
-        &self.words[..self.bytes as usize / 8]
+    pub fn payload<'a>(&'a self, decided: &Decided, room: &'a [[u8; 8]]) -> Parts<'a, HEAD_WORDS> {
+        let &Decided { head, tail, checksum } = decided;
+        Parts { head, lines: self.lines(), tail: &room[..tail], checksum }
     }
 }
 
-/// Describes a payload whose end is written.
+/// A payload without what was received: its head, how many words its end takes, and its checksum.
 #[derive(Clone, Copy, Debug)]
-pub struct Ending {
-    /// The length of the payload.
-    pub bytes: usize,
-    words: usize,
+pub struct Decided {
+    head: [u64; HEAD_WORDS],
+    tail: usize,
     checksum: u32,
 }
 
 impl std::fmt::Debug for Received {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(out, "Received({} bytes)", self.bytes)
+        write!(out, "Received({} lines)", self.count)
+    }
+}
+
+impl Wire for OrderPlaced {
+    fn put(&self, out: &mut impl Out) {
+        let Self { price, result, stopped, open, reserved, .. } = *self;
+        let (fills, removed) = (self.fills.iter().cloned(), self.removed.iter().cloned());
+        let decision = Decision { price, result, stopped, open, reserved, fills, removed };
+        out.words(&decision.head(self.time));
+        let mut received = Vec::new();
+        self.market.put(&mut received);
+        self.outcome.put(&mut received);
+        self.wallet.put(&mut received);
+        self.principal.put(&mut received);
+        self.id.put(&mut received);
+        self.fields.put(&mut received);
+        self.signature.put(&mut received);
+        self.expiration_s.put(&mut received);
+        self.order_type.put(&mut received);
+        self.post_only.put(&mut received);
+        self.self_trade.put(&mut received);
+        self.owner.put(&mut received);
+        received.resize(received.len().next_multiple_of(LINE_BYTES), 0);
+        out.bytes(&received);
+        self.fills.iter().for_each(|fill| out.words(&fill.words()));
+        self.removed.iter().for_each(|removal| out.words(&removal.words()));
+    }
+
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let time = Wire::take(input)?;
+        let price = Wire::take(input)?;
+        let damage = input.damage("result");
+        let result = PlacedResult::from_byte(u8::take(input)?).ok_or(damage)?;
+        let damage = input.damage("reason");
+        let stopped = match u8::take(input)? {
+            0 => None,
+            byte => Some(Reject::from_byte(byte - 1).ok_or(damage)?),
+        };
+        let (fills, removed) = (u16::take(input)?, u16::take(input)?);
+        let (open, reserved) = (Wire::take(input)?, Wire::take(input)?);
+        let before = input.left();
+        let market = Wire::take(input)?;
+        let outcome = Wire::take(input)?;
+        let wallet = Wire::take(input)?;
+        let principal = Wire::take(input)?;
+        let id = Wire::take(input)?;
+        let fields = Wire::take(input)?;
+        let signature = Wire::take(input)?;
+        let expiration_s = Wire::take(input)?;
+        let order_type = Wire::take(input)?;
+        let post_only = Wire::take(input)?;
+        let self_trade = Wire::take(input)?;
+        let owner = Wire::take(input)?;
+        let taken = before - input.left();
+        input.zeros(taken.next_multiple_of(LINE_BYTES) - taken)?;
+        let fills = input.each(fills, "fill", Fill::of)?;
+        let removed = input.each(removed, "removal", Removal::of)?;
+        Ok(Self {
+            time,
+            market,
+            outcome,
+            wallet,
+            principal,
+            id,
+            fields,
+            signature,
+            expiration_s,
+            order_type,
+            post_only,
+            self_trade,
+            owner,
+            price,
+            result,
+            stopped,
+            open,
+            reserved,
+            fills,
+            removed,
+        })
     }
 }
 

@@ -121,6 +121,23 @@ fn an_order_reads_back_as_it_was_written_and_a_cut_or_longer_payload_does_not() 
 }
 
 #[test]
+fn what_is_zero_in_an_order_is_checked() {
+    let mut payload = Vec::new();
+    Record::from(placed()).encode(&mut payload);
+    let removal = payload.len() - order::REMOVAL_BYTES;
+    let fill = removal - order::FILL_BYTES;
+    let received = removal - 3 * order::FILL_BYTES;
+    let cases = [("zeros", received - 1), ("fill", fill + 49), ("fill", fill + 52), ("removal", removal + 9)];
+    for (field, at) in cases {
+        let mut payload = payload.clone();
+        assert_eq!(payload[at], 0, "{field}");
+        payload[at] = 1;
+        let damage = Record::decode(OrderPlaced::KIND, &payload).expect_err(field);
+        assert_eq!(damage.field, field, "{damage}");
+    }
+}
+
+#[test]
 fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
     let (mut record, mut received) = (placed(), Received::NOTHING);
     let cases = [(65, 0), (65, 1), (317, 0), (317, 3), (1, 2), (0, 0)];
@@ -149,17 +166,17 @@ fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
         let (fills, removed) = (record.fills.iter().cloned(), record.removed.iter().cloned());
         let decision = Decision { price, result, stopped, open, reserved, fills, removed };
         let mut room = [[0xff; 8]; 64];
-        let ending = received.decide(record.time, decision, &mut room);
+        let decided = received.decide(record.time, decision, &mut room);
+        let parts = received.payload(&decided, &room);
         let log = Log::anonymous(1 << 12);
-        let claim = log.claim(ending.bytes);
-        let parts = received.payload(record.time, ending, &room);
+        let claim = log.claim(parts.bytes());
         let span = log.commit_parts(claim, OrderPlaced::KIND, &parts);
 
         let mut expected = Vec::new();
         record.encode(&mut expected);
-        let received = 228 - 65 + signature + longer_bytes(longer);
-        let decided = 29 + 1 + record.fills.len() * order::FILL_BYTES + order::REMOVAL_BYTES;
-        assert_eq!(expected.len(), 8 + received + decided, "the table of the parts");
+        let lines = (228 - 65 + signature + longer_bytes(longer)).next_multiple_of(64);
+        let tail = record.fills.len() * order::FILL_BYTES + order::REMOVAL_BYTES;
+        assert_eq!(expected.len(), 32 + lines + tail, "the table of the parts");
         let mut follower = Follower::new(Arc::new(log), span.start, None);
         let frame = follower.next(span.end).expect("it is in the ring").expect("it is committed");
         assert_eq!((frame.kind, frame.payload), (OrderPlaced::KIND, &expected[..]), "{signature} bytes");
@@ -168,7 +185,7 @@ fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
 
 #[test]
 fn orders_that_leave_are_written_as_their_record_is() {
-    for count in [0, 1, 3, 20] {
+    for count in [1, 2, 3, 20] {
         let orders = vec![Position(64); count];
         let mut room = [[0xff; 8]; 64];
         let payload =

@@ -164,7 +164,7 @@ fn a_segment_of_another_version_is_told_from_a_damaged_one() {
     let mut format = [0; 8];
     file.read_exact_at(&mut format, 0).unwrap();
     let ours = String::from_utf8(format.to_vec()).unwrap();
-    let packed = "OUTCPAK2";
+    let packed = "OUTCPAK3";
     for (magic, told, reads) in [
         (*b"OUTCSEG2", "its format is OUTCSEG2, of another version of Outcry", Some(ours.as_str())),
         (*b"OUTCPAK1", "its format is OUTCPAK1, of another version of Outcry", Some(packed)),
