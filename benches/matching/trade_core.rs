@@ -163,7 +163,7 @@ impl Core {
 
     fn coming<'a>(&'a self, index: usize, command: &'a Command) -> Coming<'a> {
         match command.kind {
-            Kind::Cancel => Coming::Cancel(&command.digest),
+            Kind::Cancel => Coming::cancel(&command.digest),
             Kind::Add | Kind::Take => self.ready[index].coming(),
         }
     }

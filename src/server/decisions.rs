@@ -75,7 +75,7 @@ impl Trade {
                     shard.prefetch(place.coming(), before);
                 }
                 Question::Cancel { id, .. } | Question::Bury { id, .. } => {
-                    shard.prefetch(Coming::Cancel(id), before);
+                    shard.prefetch(Coming::cancel(id), before);
                 }
                 Question::Act(_) => {}
             });

@@ -130,9 +130,8 @@ impl Trade {
         let shard = self.shard.as_ref();
         let ahead = |id: &OrderId| {
             if let Some(shard) = shard {
-                let (side, wallet) = (fields.side, wallet.as_ref().ok());
-                let owner = wallet.map(|wallet| (*wallet, caller.principal));
-                let coming = Coming::Order { id, market, outcome, side, owner };
+                let owner = wallet.as_ref().ok().map(|wallet| (*wallet, caller.principal));
+                let coming = Coming::order(id, (market, outcome), fields.side, owner);
                 for before in Before::ALL {
                     shard.prefetch(coming, before);
                 }

@@ -97,7 +97,7 @@ impl ReadyOrder {
     #[must_use]
     pub const fn coming(&self) -> Coming<'_> {
         let &Self { ref id, market, outcome, side, wallet, principal, .. } = self;
-        Coming::Order { id, market, outcome, side, owner: Some((wallet, principal)) }
+        Coming::order(id, (market, outcome), side, Some((wallet, principal)))
     }
 
     /// Its digest.
