@@ -210,10 +210,10 @@ impl Books {
         order.open -= shares;
     }
 
-    /// The best price on `side`.
+    /// Whether an incoming order may trade with one that rests in `market`.
     #[must_use]
-    pub fn best(&self, market: MarketNo, side: Side) -> Option<Price> {
-        self.ladders[market.index()].as_ref().and_then(|ladder| ladder.best(side))
+    pub fn is_reached_by(&self, market: MarketNo, face: Face) -> bool {
+        self.ladders[market.index()].as_ref().is_some_and(|ladder| ladder.is_reached_by(face))
     }
 
     /// The order on `side` that trades first.

@@ -74,16 +74,25 @@ impl Ladder {
         Price::new(u16::try_from(self.best[side.index()]).expect("prices have 16 bits"))
     }
 
+    /// Whether an incoming order may trade with one that rests here.
+    pub(super) fn is_reached_by(&self, face: Face) -> bool {
+        // NOBODY is beyond every price.
+        let price = u32::from(face.price.ten_thousandths());
+        match face.side {
+            Side::Buy => self.best[Side::Sell.index()] <= price,
+            Side::Sell => price <= self.best[Side::Buy.index()],
+        }
+    }
+
     /// The first order of an occupied level.
     pub(super) fn first_at(&self, price: Price, pool: &Pool) -> Slot {
-        let words = pool.words(self.block);
-        debug_assert!(self.shape.contains(self.bitmap(words), self.level(price)), "BOOK-2");
-        ends(words[self.level(price)]).first
+        debug_assert!(self.shape.contains(self.bitmap(pool.words(self.block)), self.level(price)), "BOOK-2");
+        ends(pool.word(self.block, self.level(price))).first
     }
 
     /// The last order of a level, or [`Slot::NONE`].
     pub(super) fn last_at(&self, price: Price, pool: &Pool) -> Slot {
-        ends(pool.words(self.block)[self.level(price)]).last
+        ends(pool.word(self.block, self.level(price))).last
     }
 
     /// The next occupied price on the face's side, worse than the face's.
@@ -109,23 +118,22 @@ impl Ladder {
         self.best = [self.best[0].max(bid), self.best[1].min(ask)];
         assert!(self.best[0] < self.best[1], "BOOK-1");
         let level = self.level(face.price);
-        let shape = self.shape;
-        let (levels, bitmap) = self.parts_mut(pool);
-        let queue = ends(levels[level]);
+        let place = pool.word_mut(self.block, level);
+        let queue = ends(*place);
+        *place = word(queues.push(queue, slot));
         if queue.is_empty() {
-            shape.insert(bitmap, level);
+            let (_, bitmap) = self.parts_mut(pool);
+            self.shape.insert(bitmap, level);
         }
-        levels[level] = word(queues.push(queue, slot));
     }
 
     /// Takes an order out of its level; true if it was the last order of the book.
     #[allow(clippy::inline_always, reason = "see `Books::rest`")]
     #[inline(always)]
     pub(super) fn unlink(&mut self, face: Face, slot: Slot, pool: &mut Pool, queues: &mut Links) -> bool {
-        let level = self.level(face.price);
-        let (levels, _) = self.parts_mut(pool);
-        let queue = queues.remove(ends(levels[level]), slot);
-        levels[level] = word(queue);
+        let level = pool.word_mut(self.block, self.level(face.price));
+        let queue = queues.remove(ends(*level), slot);
+        *level = word(queue);
         queue.is_empty() && self.vacate(face, pool)
     }
 
@@ -154,9 +162,8 @@ impl Ladder {
         pool: &mut Pool,
         queues: &mut Links,
     ) {
-        let level = self.level(price);
-        let (levels, _) = self.parts_mut(pool);
-        levels[level] = word(queues.replace(ends(levels[level]), former, slot));
+        let level = pool.word_mut(self.block, self.level(price));
+        *level = word(queues.replace(ends(*level), former, slot));
     }
 
     /// Takes over the queues of a ladder with another tick, whose prices are all on this grid.

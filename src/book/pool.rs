@@ -104,6 +104,19 @@ impl Pool {
         &self.words[block.start..block.start + (1 << block.order)]
     }
 
+    /// One word of a block in use: without a slice of the block, a level is found by one comparison.
+    #[must_use]
+    pub fn word(&self, block: Block, at: usize) -> u64 {
+        debug_assert!(at < 1 << block.order, "words of the block");
+        self.words[block.start + at]
+    }
+
+    /// One word of a block in use, to change.
+    pub fn word_mut(&mut self, block: Block, at: usize) -> &mut u64 {
+        debug_assert!(at < 1 << block.order, "words of the block");
+        &mut self.words[block.start + at]
+    }
+
     /// The words of a block in use, to change.
     pub fn words_mut(&mut self, block: Block) -> &mut [u64] {
         &mut self.words[block.start..block.start + (1 << block.order)]

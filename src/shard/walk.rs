@@ -228,8 +228,7 @@ impl Shard {
     /// Whether `taker` reaches any maker.
     #[inline]
     pub(super) fn meets_somebody(&self, taker: &Taker) -> bool {
-        let opposite = taker.face.side.opposite();
-        self.books.best(taker.market, opposite).is_some_and(|best| taker.face.reaches(best))
+        self.books.is_reached_by(taker.market, taker.face)
     }
 
     /// Out of line, so that an order that meets nobody does not pay for its set-up.
