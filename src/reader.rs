@@ -240,10 +240,14 @@ impl Reader {
 
     /// Writes the body of the answer to the end of `out` and returns its HTTP status.
     ///
-    /// The reader is borrowed mutably only for its buffers: the state stays as it is. An answer that
-    /// needs a row of the archive which cannot be read is a 500; [`Self::take_unreadable`] says why.
+    /// The reader is borrowed mutably only for its buffers and for the hours that leave the leaderboard: the
+    /// state stays as it is. An answer that needs a row of the archive which cannot be read is a 500;
+    /// [`Self::take_unreadable`] says why.
     pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
         debug_assert!(!self.is_for_streams, "its lists are not whole");
+        if request.endpoint == Endpoint::Leaderboard {
+            self.wallets.turn(request.now);
+        }
         let start = out.len();
         let mut lists = std::mem::take(&mut self.lists);
         let answered = lists

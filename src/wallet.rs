@@ -50,7 +50,7 @@ mod standing;
 pub use activity::{Activity, Kind, Role, Row, Rows};
 pub use holdings::{Holding, Holdings};
 pub use lot::{Atto, Figures, Lot, ratio, rounded};
-pub use standing::{Period, Standing, Standings, Totals};
+pub use standing::{Period, Standings, Totals};
 
 use crate::domain::{Collateral, MarketNo, Outcome, Payout, Position, Shares, Side, TimeMs, WalletNo};
 
@@ -168,6 +168,11 @@ impl Wallets {
         &self.standings
     }
 
+    /// Makes the periods of the standings end with the hour of `now`; see [`Standings::turn`].
+    pub fn turn(&mut self, now: TimeMs) {
+        self.standings.turn(now);
+    }
+
     /// Follows one act, which must be possible: shares that are given up were held.
     pub fn follow(&mut self, entry: &Entry) {
         let Entry { time, wallet, .. } = *entry;
@@ -212,8 +217,7 @@ impl Wallets {
         if !std::mem::replace(&mut holding.traded, true) {
             self.standings.enter(wallet);
         }
-        self.standings.gain(wallet, time, gained);
-        self.standings.trade(wallet, time, trade);
+        self.standings.trade(wallet, time, trade, gained);
     }
 }
 

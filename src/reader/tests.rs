@@ -5,6 +5,7 @@
 mod account;
 mod books;
 mod feed;
+mod leaderboard;
 mod lists;
 mod real;
 mod refusals;

@@ -99,8 +99,14 @@ impl WalletView {
         &mut self.wallets
     }
 
+    /// Makes the leaderboard's periods end with the hour of `now`.
+    pub(super) fn turn(&mut self, now: TimeMs) {
+        self.wallets.turn(now);
+    }
+
     /// Rebuilds what the ledger's rows imply.
     pub(super) fn complete(&mut self, ledger: &Ledger) {
+        self.wallets.turn(ledger.time());
         self.by_address = ledger.wallets().iter().map(|row| (row.address, row.wallet)).collect();
     }
 

@@ -22,8 +22,8 @@ const PARTS: &[Part<Wallets>] = &[
     },
     Part {
         name: *b"w.stand ",
-        put: |wallets, out| wallets.standings.wallets().for_each(|(_, standing)| out.value(standing)),
-        take: |wallets, input| Wire::take(input).map(|standing| wallets.standings.take_wallet(standing)),
+        put: |wallets, out| wallets.standings.kept().iter().for_each(|standing| out.value(standing)),
+        take: |wallets, input| Wire::take(input).map(|standing| wallets.standings.take_wallet(&standing)),
     },
     Part {
         name: *b"w.volume",

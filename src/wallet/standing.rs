@@ -1,11 +1,15 @@
 //! Volume and booked profit of wallets, in all and by the hour, and the volume of markets in all.
 //!
-//! Hours are kept for a month, which is the longest span that is asked for; the current hour counts
-//! as a whole one. A wallet that does nothing keeps its old hours, but they are not counted.
+//! A period other than [`Period::All`] is a number of hours; the current hour counts as a whole one. A
+//! ranking looks at every wallet, so each period has a **board** with the sum of each wallet: an act is added
+//! to the boards, and an hour that leaves a period is taken off its board again, which costs a step for each
+//! wallet that acted in it. Hours are kept for a month, which is the longest span that is asked for.
 
 use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
 use crate::memory::wire::structs;
+use std::collections::BTreeMap;
+use std::ops::{AddAssign, SubAssign};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -26,6 +30,9 @@ pub enum Period {
 }
 
 impl Period {
+    /// Every period, in the order of their numbers.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::All];
+
     const fn hours(self) -> u64 {
         match self {
             Self::Day => 24,
@@ -45,75 +52,84 @@ pub struct Totals {
     pub realized: i128,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Hour {
-    hour: u64,
-    totals: Totals,
+impl AddAssign for Totals {
+    fn add_assign(&mut self, other: Self) {
+        self.volume += other.volume;
+        self.realized += other.realized;
+    }
 }
 
-/// The totals of one wallet, in all and by the hour.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Standing {
-    /// Since its first act.
-    pub all: Totals,
-    /// How many markets it ever traded in.
-    pub markets: u32,
-    hours: Vec<Hour>,
+impl SubAssign for Totals {
+    fn sub_assign(&mut self, other: Self) {
+        self.volume -= other.volume;
+        self.realized -= other.realized;
+    }
 }
 
-impl Standing {
-    /// What it traded and gained in `period` up to `now`, by whole hours.
-    #[must_use]
-    pub fn within(&self, period: Period, now: TimeMs) -> Totals {
-        if period == Period::All {
-            return self.all;
-        }
-        let first = (now.0 / HOUR_MS + 1).saturating_sub(period.hours());
-        let recent = self.hours.iter().rev().take_while(|hour| hour.hour >= first);
-        recent.fold(Totals::default(), |sum, hour| Totals {
-            volume: sum.volume + hour.totals.volume,
-            realized: sum.realized + hour.totals.realized,
-        })
-    }
-
-    fn add(&mut self, time: TimeMs, volume: u128, realized: i128) {
-        let hour = time.0 / HOUR_MS;
-        if self.hours.last().is_none_or(|last| last.hour < hour) {
-            let kept = self.hours.partition_point(|old| old.hour + HOURS_MAX <= hour);
-            self.hours.drain(..kept);
-            self.hours.push(Hour { hour, totals: Totals::default() });
-        }
-        let last = self.hours.last_mut().expect("one was just pushed if there was none");
-        for totals in [&mut self.all, &mut last.totals] {
-            totals.volume += volume;
-            totals.realized += realized;
-        }
-    }
+/// The standing of one wallet as a snapshot keeps it.
+pub(super) struct Kept {
+    all: Totals,
+    markets: u32,
+    /// What it did in each hour that is kept and in which it acted, oldest first.
+    hours: Vec<(u64, Totals)>,
 }
 
 structs! {
     Totals { volume, realized }
-    Hour { hour, totals }
-    Standing { all, markets, hours }
+    Kept { all, markets, hours }
+}
+
+/// What one wallet did.
+#[derive(Clone, Copy, Debug, Default)]
+struct Standing {
+    /// How many markets it ever traded in.
+    markets: u32,
+    /// The hour of its last act, and the wallet's place in the list of that hour.
+    last: Option<(u64, u32)>,
+}
+
+/// What every wallet did in one period.
+#[derive(Debug, Default)]
+struct Board {
+    /// The first hour that counts.
+    first: u64,
+    sums: Vec<Totals>,
 }
 
 /// The standings of all wallets and the volumes of all markets.
 #[derive(Debug, Default)]
 pub struct Standings {
     wallets: Vec<Standing>,
+    /// By period; as long as `wallets`.
+    boards: [Board; Period::ALL.len()],
+    /// By hour, what each wallet did that acted in it, in the order of their first acts.
+    hours: BTreeMap<u64, Vec<(WalletNo, Totals)>>,
     volumes: Vec<u128>,
 }
 
 impl Standings {
-    /// The standing of `wallet`; `None` above the last wallet that ever traded or gained.
+    /// In how many markets `wallet` ever traded.
     #[must_use]
-    pub fn of(&self, wallet: WalletNo) -> Option<&Standing> {
-        self.wallets.get(wallet.index())
+    pub fn markets(&self, wallet: WalletNo) -> u32 {
+        self.wallets.get(wallet.index()).map_or(0, |standing| standing.markets)
     }
 
-    /// Every wallet up to the last that ever traded or gained.
-    pub fn wallets(&self) -> impl Iterator<Item = (WalletNo, &Standing)> {
-        (0..).map(WalletNo).zip(&self.wallets)
+    /// What `wallet` ever traded and gained.
+    #[must_use]
+    pub fn all(&self, wallet: WalletNo) -> Totals {
+        self.board(Period::All).get(wallet.index()).copied().unwrap_or_default()
+    }
+
+    /// What each wallet traded and gained in `period`, by number, up to the last wallet that ever did. The
+    /// period ends with the hour of the last act or, if that is later, of the last [`Self::turn`].
+    #[must_use]
+    pub fn board(&self, period: Period) -> &[Totals] {
+        &self.boards[period as usize].sums
+    }
+
+    /// Makes every period end with the hour of `now`, or with that of the last act if that is later.
+    pub fn turn(&mut self, now: TimeMs) {
+        self.turn_to(self.newest().max(now.0 / HOUR_MS));
     }
 
     /// Collateral that the takers in `market` paid or got, without fees, in millionths.
@@ -127,9 +143,28 @@ impl Standings {
         &self.volumes
     }
 
+    /// Every wallet up to the last that ever traded or gained.
+    pub(super) fn kept(&self) -> Vec<Kept> {
+        let rows = self.wallets.iter().zip(self.board(Period::All));
+        let kept = rows.map(|(row, &all)| Kept { all, markets: row.markets, hours: Vec::new() });
+        let mut kept: Vec<Kept> = kept.collect();
+        for (&hour, rows) in &self.hours {
+            for &(wallet, totals) in rows {
+                kept[wallet.index()].hours.push((hour, totals));
+            }
+        }
+        kept
+    }
+
     /// Takes the next wallet of a state that was kept.
-    pub(super) fn take_wallet(&mut self, standing: Standing) {
-        self.wallets.push(standing);
+    pub(super) fn take_wallet(&mut self, kept: &Kept) {
+        let wallet = WalletNo(u32::try_from(self.wallets.len()).expect("wallet numbers are u32"));
+        self.grow_to(wallet);
+        for &(hour, totals) in &kept.hours {
+            self.count(wallet, hour, totals);
+        }
+        self.wallets[wallet.index()].markets = kept.markets;
+        self.boards[Period::All as usize].sums[wallet.index()] = kept.all;
     }
 
     /// Takes the next market's volume of a state that was kept.
@@ -139,17 +174,18 @@ impl Standings {
 
     /// `wallet` trades in a market for the first time.
     pub(super) fn enter(&mut self, wallet: WalletNo) {
-        self.standing(wallet).markets += 1;
+        self.grow_to(wallet);
+        self.wallets[wallet.index()].markets += 1;
     }
 
     /// `wallet` books a profit, in atto.
     pub(super) fn gain(&mut self, wallet: WalletNo, time: TimeMs, gained: i128) {
-        self.standing(wallet).add(time, 0, gained);
+        self.add(wallet, time, Totals { volume: 0, realized: gained });
     }
 
-    /// `wallet` trades.
-    pub(super) fn trade(&mut self, wallet: WalletNo, time: TimeMs, trade: &Trade) {
-        self.standing(wallet).add(time, trade.leg.0.into(), 0);
+    /// `wallet` trades, and books a profit by it.
+    pub(super) fn trade(&mut self, wallet: WalletNo, time: TimeMs, trade: &Trade, gained: i128) {
+        self.add(wallet, time, Totals { volume: trade.leg.0.into(), realized: gained });
         if trade.role == Role::Taker {
             let index = trade.market.index();
             if self.volumes.len() <= index {
@@ -159,10 +195,65 @@ impl Standings {
         }
     }
 
-    fn standing(&mut self, wallet: WalletNo) -> &mut Standing {
+    /// Adds what `wallet` did at `time`, which is never earlier than that of the act before.
+    fn add(&mut self, wallet: WalletNo, time: TimeMs, totals: Totals) {
+        let hour = time.0 / HOUR_MS;
+        if self.newest() < hour {
+            self.turn_to(hour);
+            // What is gone from the longest period never comes back: no period ends before the last act.
+            self.hours = self.hours.split_off(&first_of(Period::Month, hour));
+        }
+        self.grow_to(wallet);
+        self.count(wallet, hour, totals);
+    }
+
+    /// Adds what `wallet` did in an hour, which is not before that of its last act.
+    fn count(&mut self, wallet: WalletNo, hour: u64, totals: Totals) {
+        let rows = self.hours.entry(hour).or_default();
+        match self.wallets[wallet.index()].last {
+            Some((last, place)) if last == hour => rows[place as usize].1 += totals,
+            _ => {
+                let place = u32::try_from(rows.len()).expect("a row a wallet, whose numbers are u32");
+                self.wallets[wallet.index()].last = Some((hour, place));
+                rows.push((wallet, totals));
+            }
+        }
+        for board in self.boards.iter_mut().filter(|board| board.first <= hour) {
+            board.sums[wallet.index()] += totals;
+        }
+    }
+
+    /// Makes every period end with `hour`: what leaves a board is taken off, and what comes back, because a
+    /// clock was set back, is put on again.
+    fn turn_to(&mut self, hour: u64) {
+        for (board, period) in self.boards.iter_mut().zip(Period::ALL) {
+            let (before, first) = (board.first, first_of(period, hour));
+            for &(wallet, totals) in
+                self.hours.range(before.min(first)..before.max(first)).flat_map(|row| row.1)
+            {
+                let sum = &mut board.sums[wallet.index()];
+                if before < first { *sum -= totals } else { *sum += totals }
+            }
+            board.first = first;
+        }
+    }
+
+    /// The hour of the last act; 0 before the first.
+    fn newest(&self) -> u64 {
+        self.hours.last_key_value().map_or(0, |(hour, _)| *hour)
+    }
+
+    fn grow_to(&mut self, wallet: WalletNo) {
         if self.wallets.len() <= wallet.index() {
             self.wallets.resize_with(wallet.index() + 1, Standing::default);
+            for board in &mut self.boards {
+                board.sums.resize(wallet.index() + 1, Totals::default());
+            }
         }
-        &mut self.wallets[wallet.index()]
     }
+}
+
+/// The first hour of a period that ends with `last`.
+const fn first_of(period: Period, last: u64) -> u64 {
+    (last + 1).saturating_sub(period.hours())
 }

@@ -8,6 +8,8 @@ use proptest::prelude::*;
 const WALLETS: u32 = 3;
 const MARKETS: u32 = 3;
 const SHARE: u64 = 1_000_000;
+const HOUR_MS: u64 = 3_600_000;
+const DAY_MS: u64 = 24 * HOUR_MS;
 const SIDES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
 /// An act as drawn, before it is known what the wallet holds.
@@ -22,12 +24,15 @@ struct Drawn {
     price_millionths: u32,
     fee: u64,
     wait_ms: u64,
+    /// How far ahead of the last act the boards are looked at before the next.
+    ahead_ms: u64,
 }
 
 fn drawn() -> impl Strategy<Value = Drawn> {
     // Dust, whole shares, and up to the largest order.
     let amount = prop_oneof![1..50_u64, (1..5_000_u64).prop_map(|n| n * SHARE), 1..=1_000_000_000 * SHARE];
-    let wait_ms = prop_oneof![Just(0), 1..2_000_u64, 1..40_000_000_u64];
+    let wait_ms = prop_oneof![Just(0), 1..2_000_u64, 1..40_000_000_u64, 1..20 * DAY_MS];
+    let ahead_ms = prop_oneof![Just(0), 1..2 * DAY_MS, 1..40 * DAY_MS];
     (
         0..WALLETS,
         0..MARKETS,
@@ -37,10 +42,11 @@ fn drawn() -> impl Strategy<Value = Drawn> {
         amount,
         1..1_000_000_u32,
         0..100_u64,
-        wait_ms,
+        (wait_ms, ahead_ms),
     )
-        .prop_map(|(wallet, market, kind, outcome, taker, amount, price_millionths, fee, wait_ms)| {
-            Drawn { wallet, market, kind, outcome, taker, amount, price_millionths, fee, wait_ms }
+        .prop_map(|(wallet, market, kind, outcome, taker, amount, price_millionths, fee, times)| {
+            let (wait_ms, ahead_ms) = times;
+            Drawn { wallet, market, kind, outcome, taker, amount, price_millionths, fee, wait_ms, ahead_ms }
         })
 }
 
@@ -49,6 +55,8 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 struct Pair {
     wallets: Wallets,
     naive: Naive,
+    /// When which wallet booked which profit.
+    booked: Vec<(u64, WalletNo, i128)>,
     time: u64,
 }
 
@@ -63,8 +71,37 @@ impl Pair {
         };
         let position = Position(64 * self.naive.entries.len() as u64);
         let entry = Entry { position, time: TimeMs(self.time), wallet, act };
+        let before = self.realized(wallet);
         self.wallets.follow(&entry);
         self.naive.entries.push(entry);
+        self.booked.push((self.time, wallet, self.realized(wallet) - before));
+        self.check_boards(self.time + drawn.ahead_ms);
+    }
+
+    /// What the lots of `wallet` say that it ever gained.
+    fn realized(&self, wallet: WalletNo) -> i128 {
+        self.wallets.holdings().of_wallet(wallet).flat_map(|row| row.lots).map(|lot| lot.realized).sum()
+    }
+
+    /// Compares every board with the sums of all entries of its period up to `now`.
+    fn check_boards(&mut self, now: u64) {
+        self.wallets.turn(TimeMs(now));
+        let standings = self.wallets.standings();
+        let last = self.naive.entries.last().map_or(0, |entry| entry.time.0);
+        let hour = now.max(last) / HOUR_MS;
+        for (period, hours) in
+            [(Period::Day, 24), (Period::Week, 168), (Period::Month, 720), (Period::All, u64::MAX)]
+        {
+            let from_ms = (hour + 1).saturating_sub(hours) * HOUR_MS;
+            for wallet in (0..WALLETS).map(WalletNo) {
+                let since = self.booked.iter().filter(|(time, of, _)| *of == wallet && from_ms <= *time);
+                let (volume, markets) = self.naive.volume(wallet, from_ms);
+                let naive = Totals { volume, realized: since.map(|(_, _, gained)| gained).sum() };
+                let shown = standings.board(period).get(wallet.index()).copied().unwrap_or_default();
+                assert_eq!(shown, naive, "{period:?} of {wallet:?} at {now}");
+                assert_eq!(standings.markets(wallet) as usize, markets);
+            }
+        }
     }
 
     fn check(&self) {
@@ -102,17 +139,7 @@ impl Pair {
             let rows: Vec<_> = rows.map(|row| (row.position.0, row.kind)).collect();
             assert_eq!(rows, self.naive.activity(wallet, start, end), "{start}..={end}");
         }
-        let standing = self.wallets.standings().of(wallet).cloned().unwrap_or_default();
-        let hour = self.time / 3_600_000;
-        for (period, hours) in [(Period::Day, 24), (Period::Week, 168), (Period::Month, 720)] {
-            let from_ms = (hour + 1).saturating_sub(hours) * 3_600_000;
-            let (volume, markets) = self.naive.volume(wallet, from_ms);
-            assert_eq!(standing.within(period, TimeMs(self.time)).volume, volume, "{period:?}");
-            assert_eq!(standing.markets as usize, markets);
-        }
-        assert_eq!(standing.all.volume, self.naive.volume(wallet, 0).0);
-        let booked = self.wallets.holdings().of_wallet(wallet).flat_map(|row| row.lots);
-        assert_eq!(standing.all.realized, booked.map(|lot| lot.realized).sum::<i128>());
+        assert_eq!(self.wallets.standings().all(wallet).realized, self.realized(wallet));
     }
 }
 
@@ -184,6 +211,7 @@ proptest! {
                 for (name, bytes) in &kept {
                     prop_assert_eq!(taken.wallets.take_section(*name, bytes), Ok(true));
                 }
+                taken.check_boards(taken.time + drawn.ahead_ms);
                 prop_assert_eq!(sections(&taken.wallets), kept, "same state, same bytes");
             }
         }

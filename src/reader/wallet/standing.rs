@@ -3,11 +3,11 @@
 use super::super::Reader;
 use super::super::ask::{Asked, Refused};
 use super::markets::write_amount;
-use super::page_of;
 use super::params::{Bounds, Params, missing};
 use crate::domain::{Address, Outcome, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{Period, Totals, rounded};
+use std::cmp::Ordering;
 
 const LIMIT: Bounds = Bounds { min: 1, default: 25, max: 50 };
 const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 1_000 };
@@ -25,6 +25,9 @@ enum OrderBy {
 }
 
 const ORDERS: [(&str, OrderBy); 2] = [("PNL", OrderBy::Profit), ("VOL", OrderBy::Volume)];
+
+/// A wallet on a board.
+type Listed<'a> = (WalletNo, &'a Totals);
 
 /// Markets have no categories here, so only the one that includes them all can be asked for.
 const CATEGORIES: [(&str, Option<()>); 10] = [
@@ -45,9 +48,9 @@ impl Reader {
     pub(super) fn wallet_traded(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let user = self.wallet_params(asked, &["user"])?.user()?;
         let wallet = self.wallet_at(&user);
-        let standing = wallet.and_then(|wallet| self.model().standings().of(wallet));
+        let markets = wallet.map_or(0, |wallet| self.model().standings().markets(wallet));
         json.open_object().key("user").address(&user);
-        json.key("traded").number(standing.map_or(0, |standing| standing.markets.into())).close_object();
+        json.key("traded").number(markets.into()).close_object();
         Ok(())
     }
 
@@ -55,9 +58,9 @@ impl Reader {
     pub(super) fn wallet_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let user = self.wallet_params(asked, &["user"])?.user()?;
         let wallet = self.wallet_at(&user);
-        let standing = wallet.and_then(|wallet| self.model().standings().of(wallet));
+        let volume = wallet.map_or(0, |wallet| self.model().standings().all(wallet).volume);
         json.open_object().key("user").address(&user).key("volume");
-        write_amount(json, standing.map_or(0, |standing| standing.all.volume));
+        write_amount(json, volume);
         json.close_object();
         Ok(())
     }
@@ -95,32 +98,29 @@ impl Reader {
         let user = params.user_filter()?;
         let nobody = params.text("userName")?.is_some();
 
-        let mut board: Vec<(&Address, Totals)> = Vec::new();
-        for (wallet, standing) in self.model().standings().wallets() {
-            let totals = standing.within(period, asked.now());
-            if totals != Totals::default() {
-                board.push((self.address_of(wallet), totals));
-            }
-        }
-        let higher = |one: &(&Address, Totals), other: &(&Address, Totals)| {
-            let by_profit = other.1.realized.cmp(&one.1.realized);
-            let by_volume = other.1.volume.cmp(&one.1.volume);
+        let board = self.model().standings().board(period);
+        let listed = (0..).map(WalletNo).zip(board).filter(|(_, totals)| **totals != Totals::default());
+        let higher = |(one, of_one): &Listed<'_>, (other, of_other): &Listed<'_>| {
+            let by_profit = of_other.realized.cmp(&of_one.realized);
+            let by_volume = of_other.volume.cmp(&of_one.volume);
             let first = if order == OrderBy::Profit { by_profit } else { by_volume };
-            first.then(by_profit).then(by_volume).then_with(|| one.0.cmp(other.0))
+            let by_address = || self.address_of(*one).cmp(self.address_of(*other));
+            first.then(by_profit).then(by_volume).then_with(by_address)
         };
         json.open_array();
         match user {
             _ if nobody => {}
             None => {
-                let page = page_of(&mut board, offset, limit, higher);
-                for (rank, entry) in (offset + 1..).zip(page) {
-                    write_entry(json, rank, entry);
+                let page = best_of(listed, offset + limit, higher);
+                for (rank, (wallet, totals)) in (1..).zip(page).skip(offset) {
+                    write_entry(json, rank, self.address_of(wallet), totals);
                 }
             }
             Some(user) => {
-                if let Some(own) = board.iter().find(|(address, _)| **address == user) {
-                    let above = board.iter().filter(|entry| higher(entry, own).is_lt()).count();
-                    write_entry(json, above + 1, own);
+                let own = self.wallet_at(&user).and_then(|wallet| listed.clone().find(|row| row.0 == wallet));
+                if let Some((wallet, totals)) = own {
+                    let above = listed.filter(|row| higher(row, &(wallet, totals)).is_lt()).count();
+                    write_entry(json, above + 1, self.address_of(wallet), totals);
                 }
             }
         }
@@ -139,10 +139,61 @@ fn category(params: &Params<'_>) -> Result<(), Refused> {
     }
 }
 
-fn write_entry(json: &mut Writer<'_>, rank: usize, (address, totals): &(&Address, Totals)) {
+/// The first `count` of `rows` in an order that never calls two of them equal. Far more rows than that cost little
+/// each: a row is only compared with the last of the best ones so far.
+fn best_of<T>(
+    rows: impl Iterator<Item = T>,
+    count: usize,
+    mut order: impl FnMut(&T, &T) -> Ordering,
+) -> Vec<T> {
+    let Some(last) = count.checked_sub(1) else {
+        return Vec::new();
+    };
+    let mut best: Vec<T> = Vec::with_capacity(2 * count);
+    let mut full = false;
+    for row in rows {
+        if best.len() == 2 * count {
+            best.select_nth_unstable_by(last, &mut order);
+            best.truncate(count);
+            full = true;
+        }
+        if !full || order(&row, &best[last]).is_lt() {
+            best.push(row);
+        }
+    }
+    best.sort_unstable_by(order);
+    best.truncate(count);
+    best
+}
+
+fn write_entry(json: &mut Writer<'_>, rank: usize, address: &Address, totals: &Totals) {
     json.open_object().key("rank").number_text(rank as u64).key("proxyWallet").address(address);
     json.key("userName").text("");
     json.key("vol").decimal(i128::try_from(totals.volume).unwrap_or(i128::MAX), PLACES);
     json.key("pnl").decimal(rounded(totals.realized, PLACES), PLACES);
     json.key("profileImage").text("").key("xUsername").null().key("verifiedBadge").null().close_object();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_best_rows_are_the_beginning_of_the_sorted_list() {
+        let mut random = 0x00c0_ffee_u64;
+        let mut mixed = Vec::new();
+        for _ in 0..500 {
+            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            mixed.push(random >> 32);
+        }
+        let mut sorted = mixed.clone();
+        sorted.sort_unstable();
+        let reversed: Vec<u64> = sorted.iter().rev().copied().collect();
+        for rows in [&mixed, &sorted, &reversed] {
+            for count in [0, 1, 2, 7, 249, 250, 251, 499, 500, 501] {
+                let best = best_of(rows.iter(), count, Ord::cmp);
+                assert!(best.into_iter().eq(sorted.iter().take(count)), "{count}");
+            }
+        }
+    }
 }
