@@ -25,6 +25,7 @@ mod over;
 mod replace;
 mod rows;
 mod tombstones;
+mod whole;
 
 pub use conserve::{Imbalance, Totals};
 pub use over::archived_again;

@@ -32,7 +32,7 @@ pub enum Imbalance {
         /// Its backing.
         backing: u64,
         /// The sum of all holdings of each outcome.
-        shares: [u64; 2],
+        shares: [u128; 2],
     },
 }
 
@@ -74,21 +74,21 @@ impl Ledger {
     pub fn conserved(&self) -> Result<Totals, Imbalance> {
         let totals = self.totals();
         let held = totals.cells + totals.fees + totals.reserved + totals.backing;
-        if held + totals.debited != totals.credited {
+        if held.checked_add(totals.debited) != Some(totals.credited) {
             return Err(Imbalance::Collateral(totals));
         }
-        let mut sums = vec![[0u64; 2]; self.markets.len()];
+        let mut sums = vec![[0u128; 2]; self.markets.len()];
         for (&(_, market), shares) in &self.holdings {
             let sum = &mut sums[market.index()];
-            sum[0] += shares[0].0;
-            sum[1] += shares[1].0;
+            sum[0] += u128::from(shares[0].0);
+            sum[1] += u128::from(shares[1].0);
         }
         for (row, sum) in self.markets.iter().zip(sums) {
             let even = match row.payout {
-                None => sum[0] == row.backing.0 && sum[1] == row.backing.0,
+                None => sum == [u128::from(row.backing.0); 2],
                 Some(payout) => payout.of(row.shares) <= row.backing,
             };
-            if !even || sum != [row.shares[0].0, row.shares[1].0] {
+            if !even || sum != row.shares.map(|shares| u128::from(shares.0)) {
                 return Err(Imbalance::Market { market: row.market, backing: row.backing.0, shares: sum });
             }
         }

@@ -167,8 +167,13 @@ impl Ledger {
         put_all(self, PARTS, sink);
     }
 
-    /// Takes one section of a state that was kept; false if it is not one of the ledger's.
+    /// Takes one section of a state that was kept; false if it is not one of the ledger's. With the last one
+    /// it is checked that all of them agree.
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
+        // The last section says how many frames there were; nothing comes after it.
+        if 0 < self.frames && PARTS.iter().any(|part| part.name == name) {
+            return Err(Damage { field: "order of the sections", at: 0 });
+        }
         take(self, PARTS, name, bytes)
     }
 }
@@ -218,9 +223,10 @@ fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
     ledger.time = sums.time;
     ledger.frames = sums.frames;
     ledger.hashes_met = sums.hashes_met;
-    let mut live = ledger.markets.iter().flat_map(|market| &market.live);
-    let rests = |position: &Position| ledger.orders.get(position).is_some_and(|row| row.is_live());
-    if live.all(rests) && Sums::of(ledger) == sums { Ok(()) } else { Err(damage) }
+    if Sums::of(ledger) != sums {
+        return Err(damage);
+    }
+    ledger.check_whole().map_err(|field| Damage { field, ..damage })
 }
 
 /// Puts a table that has no order of its own, sorted by its keys.

@@ -247,7 +247,31 @@ impl Wire for HalfSteps {
 
 structs! {
     Bar { minute, price, traded }
-    Bars { rings, first_minute, last_minute, middle }
+}
+
+/// The rings, the first and the last minute, the middle.
+impl Wire for Bars {
+    fn put(&self, out: &mut impl Out) {
+        self.rings.put(out);
+        (self.first_minute, self.last_minute).put(out);
+        self.middle.put(out);
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("minutes");
+        let rings: [Ring; STEPS] = Wire::take(input)?;
+        let (first_minute, last_minute) = Wire::take(input)?;
+        let mut newest =
+            rings.iter().zip(STEPS_S).filter_map(|(ring, step_s)| Some((ring.bars.back()?, step_s)));
+        // The last price is in every ring.
+        let agree = newest.all(|(bar, step_s)| {
+            let step = step_s / MINUTE_S;
+            u64::from(bar.minute) == u64::from(last_minute) / step * step
+        });
+        if last_minute < first_minute || !agree {
+            return Err(damage);
+        }
+        Ok(Self { rings, first_minute, last_minute, middle: Wire::take(input)? })
+    }
 }
 
 /// The bars, then the last one that left.

@@ -4,6 +4,7 @@
 
 mod account;
 mod books;
+mod damage;
 mod feed;
 mod leaderboard;
 mod lists;
@@ -77,8 +78,8 @@ struct Exchange {
 }
 
 impl Exchange {
-    fn opened() -> Self {
-        let settings = Settings {
+    fn opened_settings() -> Settings {
+        Settings {
             keccak: |bytes| {
                 let mut hash = [7; 32];
                 hash[..8].copy_from_slice(&bytes[..8]);
@@ -88,7 +89,11 @@ impl Exchange {
             exchanges: vec![Address([0xee; 20])],
             builder_share_bps: 0,
             wallet: WalletSettings::default(),
-        };
+        }
+    }
+
+    fn opened() -> Self {
+        let settings = Self::opened_settings();
         let [reader, kept, shedding, late] = [(); 4].map(|()| Reader::new(settings.clone()));
         let directory = tempfile::tempdir().expect("a directory");
         let mut exchange = Self {

@@ -34,12 +34,13 @@ use super::Reader;
 use super::ask::{Asked, Refused, no_route};
 use super::index::Index;
 use crate::catalog::Column;
-use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, TimeMs, WalletNo};
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, Shares, TimeMs, WalletNo};
 use crate::http::Endpoint;
 use crate::journal::layout::Record;
 use crate::json::{Writer, date, name};
 use crate::ledger::{Ledger, MarketRow};
-use crate::wallet::Wallets;
+use crate::memory::wire::Damage;
+use crate::wallet::{Holding, Wallets};
 use params::Params;
 use rows::RowTable;
 use std::cmp::Ordering;
@@ -104,10 +105,23 @@ impl WalletView {
         self.wallets.turn(now);
     }
 
-    /// Rebuilds what the ledger's rows imply.
-    pub(super) fn complete(&mut self, ledger: &Ledger) {
+    /// Rebuilds what follows from the kept part and the ledger's rows, and checks that both know the same shares.
+    pub(super) fn complete(&mut self, ledger: &Ledger) -> Result<(), Damage> {
+        self.wallets.complete(ledger.wallets().len(), ledger.markets().len())?;
+        let held = |row: &Holding| row.lots.map(|lot| lot.shares);
+        let mut rows = self.wallets.holdings().rows().iter();
+        let alike = rows.clone().all(|row| held(row) == ledger.holding(row.wallet, row.market));
+        let some = rows.by_ref().filter(|row| held(row) != [Shares::ZERO; 2]).count();
+        if !alike || some != ledger.holdings().count() {
+            return Err(Damage { field: "shares of a holding", at: 0 });
+        }
+        let last = self.wallets.activity().rows().last();
+        if last.is_some_and(|last| ledger.time() < last.time || ledger.end() <= last.position) {
+            return Err(Damage { field: "row of activity", at: 0 });
+        }
         self.wallets.turn(ledger.time());
         self.by_address = ledger.wallets().iter().map(|row| (row.address, row.wallet)).collect();
+        Ok(())
     }
 
     /// Follows a record that the ledger and the index have just applied.

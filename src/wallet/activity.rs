@@ -5,10 +5,11 @@
 //! "newest first" counts from the end and a span of time is two binary searches.
 
 use super::holdings::list;
+use super::keep::damage;
 use super::{Act, Entry};
 use crate::domain::byte::byte_enum;
 use crate::domain::{Collateral, MarketNo, Outcome, Position, Shares, Side, TimeMs, WalletNo};
-use crate::memory::wire::{bytes, structs};
+use crate::memory::wire::{Damage, bytes, structs};
 
 byte_enum! {
     /// What a row is about.
@@ -195,12 +196,41 @@ impl Activity {
             self.rows.last().is_none_or(|last| last.time <= row.time),
             "rows come in the order of their times"
         );
-        let index = u32::try_from(self.rows.len()).expect("four billion rows fit no machine");
-        list(&mut self.by_wallet, row.wallet.index()).push(index);
-        if row.kind == Kind::Trade {
-            list(&mut self.trades_by_market, row.market.index()).push(index);
+        self.rows.push(row);
+        self.enlist(self.rows.len() - 1);
+    }
+
+    /// Takes the next row of a state that was kept; it is found after [`Self::complete`].
+    pub(super) fn take(&mut self, row: Row) -> Result<(), Damage> {
+        let is_money = matches!(row.kind, Kind::Deposit | Kind::Withdrawal);
+        let in_order = |last: &Row| last.time <= row.time && last.position <= row.position;
+        if is_money != row.market().is_none() || !self.rows.last().is_none_or(in_order) {
+            return Err(damage("row of activity"));
         }
         self.rows.push(row);
+        Ok(())
+    }
+
+    /// Lists the rows that were taken, if all are of this many wallets and markets.
+    pub(super) fn complete(&mut self, wallets: usize, markets: usize) -> Result<(), Damage> {
+        for index in 0..self.rows.len() {
+            let row = &self.rows[index];
+            let in_market = row.market().is_none_or(|market| market.index() < markets);
+            if wallets <= row.wallet.index() || !in_market {
+                return Err(damage("place of activity"));
+            }
+            self.enlist(index);
+        }
+        Ok(())
+    }
+
+    fn enlist(&mut self, index: usize) {
+        let Row { wallet, market, kind, .. } = self.rows[index];
+        let index = u32::try_from(index).expect("four billion rows fit no machine");
+        list(&mut self.by_wallet, wallet.index()).push(index);
+        if kind == Kind::Trade {
+            list(&mut self.trades_by_market, market.index()).push(index);
+        }
     }
 }
 

@@ -3,8 +3,10 @@
 //! A row is made when a wallet first touches a market and is never removed: closed positions are
 //! asked for too. Rows are in the order in which they were made; the indices are made from them.
 
+use super::keep::damage;
 use super::lot::Lot;
 use crate::domain::{MarketNo, Outcome, WalletNo};
+use crate::memory::wire::Damage;
 use std::collections::HashMap;
 
 /// Both outcomes of one market in one wallet.
@@ -81,19 +83,47 @@ impl Holdings {
     }
 
     /// Every row, in the order in which they were made.
-    pub(super) fn rows(&self) -> &[Holding] {
+    #[must_use]
+    pub fn rows(&self) -> &[Holding] {
         &self.rows
     }
 
-    /// Adds a row after all others and returns its index.
-    pub(super) fn add(&mut self, holding: Holding) -> u32 {
-        let row = u32::try_from(self.rows.len()).expect("four billion holdings fit no machine");
-        self.row_of.insert((holding.wallet, holding.market), row);
-        list(&mut self.by_wallet, holding.wallet.index()).push(row);
-        list(&mut self.by_market, holding.market.index()).push(row);
+    /// Takes the next row of a state that was kept; it is found after [`Self::complete`].
+    pub(super) fn take(&mut self, holding: Holding) {
         self.rows.push(holding);
+    }
+
+    /// Lists the rows that were taken, if each is of another one of this many wallets and markets.
+    pub(super) fn complete(&mut self, wallets: usize, markets: usize) -> Result<(), Damage> {
+        for row in 0..self.rows.len() {
+            let Holding { wallet, market, .. } = self.rows[row];
+            let is_there = wallet.index() < wallets && market.index() < markets;
+            if !is_there || self.row_of.contains_key(&(wallet, market)) {
+                return Err(damage("place of a holding"));
+            }
+            self.enlist(number(row));
+        }
+        Ok(())
+    }
+
+    /// Adds a row after all others and returns its index.
+    fn add(&mut self, holding: Holding) -> u32 {
+        let row = number(self.rows.len());
+        self.rows.push(holding);
+        self.enlist(row);
         row
     }
+
+    fn enlist(&mut self, row: u32) {
+        let Holding { wallet, market, .. } = self.rows[row as usize];
+        self.row_of.insert((wallet, market), row);
+        list(&mut self.by_wallet, wallet.index()).push(row);
+        list(&mut self.by_market, market.index()).push(row);
+    }
+}
+
+fn number(row: usize) -> u32 {
+    u32::try_from(row).expect("four billion holdings fit no machine")
 }
 
 /// The list of `index`, made if there is none yet.

@@ -5,9 +5,10 @@
 //! to the boards, and an hour that leaves a period is taken off its board again, which costs a step for each
 //! wallet that acted in it. Hours are kept for a month, which is the longest span that is asked for.
 
+use super::keep::damage;
 use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
-use crate::memory::wire::structs;
+use crate::memory::wire::{Damage, structs};
 use std::collections::BTreeMap;
 use std::ops::{AddAssign, SubAssign};
 
@@ -157,7 +158,17 @@ impl Standings {
     }
 
     /// Takes the next wallet of a state that was kept.
-    pub(super) fn take_wallet(&mut self, kept: &Kept) {
+    pub(super) fn take_wallet(&mut self, kept: &Kept) -> Result<(), Damage> {
+        let in_order = kept.hours.is_sorted_by(|(one, _), (next, _)| one < next);
+        let last = kept.hours.last().is_none_or(|(hour, _)| *hour <= u64::MAX / HOUR_MS);
+        // As far from overflowing as any sum over some of the hours can come.
+        let mut volumes = kept.hours.iter().map(|(_, totals)| totals.volume);
+        let volume = volumes.try_fold(0_u128, u128::checked_add).is_some_and(|sum| sum <= kept.all.volume);
+        let mut gains = kept.hours.iter().map(|(_, totals)| totals.realized.unsigned_abs());
+        let gained = gains.try_fold(0_u128, u128::checked_add).is_some_and(|sum| sum < 1 << 127);
+        if !in_order || !last || !volume || !gained {
+            return Err(damage("hours of a wallet"));
+        }
         let wallet = WalletNo(u32::try_from(self.wallets.len()).expect("wallet numbers are u32"));
         self.grow_to(wallet);
         for &(hour, totals) in &kept.hours {
@@ -165,6 +176,7 @@ impl Standings {
         }
         self.wallets[wallet.index()].markets = kept.markets;
         self.boards[Period::All as usize].sums[wallet.index()] = kept.all;
+        Ok(())
     }
 
     /// Takes the next market's volume of a state that was kept.

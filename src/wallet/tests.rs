@@ -211,6 +211,7 @@ proptest! {
                 for (name, bytes) in &kept {
                     prop_assert_eq!(taken.wallets.take_section(*name, bytes), Ok(true));
                 }
+                taken.wallets.complete(WALLETS as usize, MARKETS as usize).expect("whole");
                 taken.check_boards(taken.time + drawn.ahead_ms);
                 prop_assert_eq!(sections(&taken.wallets), kept, "same state, same bytes");
             }
