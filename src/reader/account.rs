@@ -5,7 +5,7 @@ mod whole;
 #[cfg(test)]
 pub(super) use whole::ROWS_MAX;
 
-use super::ask::{Asked, Refused, bad_parameter};
+use super::ask::{Asked, Refused, WORD_RULE, bad_parameter};
 use super::{Caller, Reader};
 use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};
 use crate::json::Writer;
@@ -94,7 +94,7 @@ fn signature_type(asked: &Asked<'_>) -> Result<SignatureType, Refused> {
 pub(super) fn order_scoring(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
     let refused = Refused::new(400, "invalid_order_id", "Invalid orderID");
     if asked.order_filter("order_id", refused.clone())?.is_none() {
-        return Err(refused.about("order_id", "", "0x and 64 hex digits"));
+        return Err(refused.about("order_id", "", WORD_RULE));
     }
     json.open_object().key("scoring").boolean(false).close_object();
     Ok(())

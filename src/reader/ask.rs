@@ -10,8 +10,10 @@ use crate::json::read::{ReadError, TokenAsk};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
 use std::borrow::Cow;
 
-const TOKEN_RULE: &str = "a token id in decimal";
-const CONDITION_RULE: &str = "0x and 64 hex digits";
+pub(super) const TOKEN_RULE: &str = "a token id in decimal";
+/// What conditions, orders and other words of 32 bytes are.
+pub(super) const WORD_RULE: &str = "0x and 64 hex digits";
+pub(super) const ADDRESS_RULE: &str = "0x and 40 hex digits";
 const KEY_RULE: &str = "a UUID";
 
 /// How the body of a refusal begins.
@@ -301,14 +303,14 @@ impl<'a> Asked<'a> {
     pub(super) fn captured_condition(&self) -> Result<ConditionId, Refused> {
         let text = self.captured()?;
         let refused = Refused::new(400, "invalid_market", "Invalid market");
-        condition(text.as_bytes()).ok_or(refused.about("condition_id", &text, CONDITION_RULE))
+        condition_id(text.as_bytes()).ok_or(refused.about("condition_id", &text, WORD_RULE))
     }
 
     /// The order in the path.
     pub(super) fn captured_order(&self) -> Result<OrderId, Refused> {
         let text = self.captured()?;
         let refused = Refused::of(Reject::OrderIdInvalid);
-        order_id(text.as_bytes()).ok_or(refused.about("id", &text, CONDITION_RULE))
+        order_id(text.as_bytes()).ok_or(refused.about("id", &text, WORD_RULE))
     }
 
     pub(super) fn captured(&self) -> Result<String, Refused> {
@@ -340,7 +342,7 @@ impl<'a> Asked<'a> {
 
     /// A condition to filter by.
     pub(super) fn condition_filter(&self, refused: Refused) -> Result<Option<ConditionId>, Refused> {
-        self.parsed("market", refused, CONDITION_RULE, condition)
+        self.parsed("market", refused, WORD_RULE, condition_id)
     }
 
     /// An order to filter by.
@@ -349,7 +351,7 @@ impl<'a> Asked<'a> {
         name: &'static str,
         refused: Refused,
     ) -> Result<Option<OrderId>, Refused> {
-        self.parsed(name, refused, CONDITION_RULE, order_id)
+        self.parsed(name, refused, WORD_RULE, order_id)
     }
 
     /// A trade id to filter by.
@@ -363,7 +365,7 @@ impl<'a> Asked<'a> {
         name: &'static str,
         refused: Refused,
     ) -> Result<Option<[u8; 20]>, Refused> {
-        self.parsed(name, refused, "0x and 40 hex digits", name::parse_hex)
+        self.parsed(name, refused, ADDRESS_RULE, name::parse_hex)
     }
 
     /// A whole number.
@@ -431,7 +433,8 @@ pub(super) fn token_id(text: &[u8]) -> Option<TokenId> {
     decimal::parse_uint256(text).ok().map(TokenId)
 }
 
-fn condition(text: &[u8]) -> Option<ConditionId> {
+/// Reads a condition id.
+pub(super) fn condition_id(text: &[u8]) -> Option<ConditionId> {
     name::parse_hex(text).map(ConditionId)
 }
 
@@ -442,7 +445,6 @@ fn order_id(text: &[u8]) -> Option<OrderId> {
 /// Reads the query of GET /auth/validate-readonly-api-key: whose key, and which. Writes a refusal to
 /// the end of `out` and returns its HTTP status.
 pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(Address, ApiKey), u16> {
-    const ADDRESS_RULE: &str = "0x and 40 hex digits";
     let asked = Asked::new(request, const { &Lists::empty() });
     let shown = || {
         let key = asked.parsed("key", bad_parameter(), KEY_RULE, name::parse_uuid)?;

@@ -25,11 +25,11 @@ pub(super) mod params;
 mod scope;
 mod write;
 
-use super::ask::{self, Asked, Refused};
+use super::ask::{self, Asked, Refused, condition_id};
 use super::{ANSWER_BYTES_MAX, Reader};
 use crate::domain::{ItemKind, MarketNo};
 use crate::http::Endpoint;
-use crate::json::{Writer, name};
+use crate::json::Writer;
 use params::Params;
 use scope::Scope;
 use write::{EventForm, MarketForm};
@@ -130,7 +130,7 @@ impl Reader {
         let found = if is_number(&id) {
             id.parse().ok().and_then(|id| catalog.market_by_id(id))
         } else {
-            let condition = name::parse_hex(id.as_bytes()).map(crate::domain::ConditionId);
+            let condition = condition_id(id.as_bytes());
             let condition =
                 condition.ok_or_else(|| bad_id(&id, "a whole number, or 0x and 64 hex digits"))?;
             self.index.condition(&condition).map(|MarketNo(market)| market)

@@ -1,9 +1,9 @@
 //! What was traded in markets, for callers that name each with both of its tokens.
 
 use super::Reader;
-use super::ask::{Asked, Refused, token_id, too_long};
+use super::ask::{Asked, Refused, WORD_RULE, condition_id, token_id, too_long};
 use crate::domain::{ConditionId, TimeMs, TokenId};
-use crate::json::{Writer, name};
+use crate::json::Writer;
 use serde_json::Value;
 
 /// Markets in one request.
@@ -87,9 +87,9 @@ fn asks(body: &Value) -> Result<Vec<Ask>, Refused> {
 fn ask(item: &Value) -> Result<Ask, Refused> {
     let got = |name| item.get(name).map(Value::to_string).unwrap_or_default();
     let condition = item.get("conditionId").and_then(Value::as_str);
-    let condition = condition.and_then(|text| name::parse_hex(text.as_bytes())).map(ConditionId);
-    let condition = condition
-        .ok_or_else(|| invalid().about("conditionId", &got("conditionId"), "0x and 64 hex digits"))?;
+    let condition = condition.and_then(|text| condition_id(text.as_bytes()));
+    let condition =
+        condition.ok_or_else(|| invalid().about("conditionId", &got("conditionId"), WORD_RULE))?;
     let token = |value: &Value| token_id(value.as_str()?.as_bytes());
     let tokens = match item.get("tokenIds").and_then(Value::as_array).map(Vec::as_slice) {
         Some([first, second]) => token(first).zip(token(second)).map(<[TokenId; 2]>::from),

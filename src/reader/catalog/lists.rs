@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::super::ask::{Asked, Refused, token_id};
+use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
 use super::market_form;
 use super::params::{Params, invalid};
 use super::scope::Scope;
@@ -22,8 +22,6 @@ const MARKET_ORDERS: &str = "id, slug, question, startDate, endDate, createdAt, 
 const TAG_ORDERS: &str = "id, label, slug, createdAt, updatedAt; several joined by commas";
 const SERIES_ORDERS: &str = "id, title, slug, createdAt, updatedAt; several joined by commas";
 const CREATOR_ORDERS: &str = "id, creatorName, creatorHandle, createdAt, updatedAt; several joined by commas";
-
-const HEX_RULE: &str = "0x and 64 hex digits";
 
 impl Reader {
     /// GET /events.
@@ -152,7 +150,7 @@ impl Reader {
         let tokens = params.all(&["clob_token_ids"])?;
         for token in tokens.iter().flatten() {
             if token_id(token.as_bytes()).is_none() {
-                return Err(invalid("clob_token_ids", token, "a token id in decimal"));
+                return Err(invalid("clob_token_ids", token, TOKEN_RULE));
             }
         }
         let by_token = |text: &String| {
@@ -191,7 +189,7 @@ fn write_rows(json: &mut Writer<'_>, rows: Vec<u32>, mut write: impl FnMut(&mut 
 fn words(texts: Option<Vec<String>>, field: &'static str) -> Result<Option<Vec<Word>>, Refused> {
     let word = |text: String| {
         let word = name::parse_hex(text.as_bytes()).map(Word);
-        word.ok_or_else(|| invalid(field, &text, HEX_RULE))
+        word.ok_or_else(|| invalid(field, &text, WORD_RULE))
     };
     texts.map(|texts| texts.into_iter().map(word).collect()).transpose()
 }

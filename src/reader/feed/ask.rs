@@ -3,9 +3,9 @@
 //! Unknown names are ignored, because every client sends some of its own. A known name whose value is
 //! malformed is refused, and the message changes nothing.
 
-use super::super::ask::Refused;
+use super::super::ask::{Refused, condition_id, token_id};
 use crate::domain::{ConditionId, TokenId};
-use crate::json::{decimal, name};
+use crate::json::decimal;
 use serde_json::{Map, Value};
 
 /// Subscriptions of one message, and of one connection.
@@ -80,8 +80,8 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
     }
     Ok(Ask {
         operation: operation(message)?,
-        tokens: tokens.into_iter().map(|text| (text, token(text))).collect(),
-        markets: markets.into_iter().map(|text| (text, condition(text))).collect(),
+        tokens: tokens.into_iter().map(|text| (text, token_id(text.as_bytes()))).collect(),
+        markets: markets.into_iter().map(|text| (text, condition_id(text.as_bytes()))).collect(),
         custom: flag(message, "custom_feature_enabled")?,
         cancel_on_disconnect: flag(message, "cancel_on_disconnect")?,
         dump: flag(message, "initial_dump")?.unwrap_or(true),
@@ -136,7 +136,8 @@ fn from(message: &Map<String, Value>) -> Result<Option<Since>, Refused> {
     };
     let found = match said {
         Value::Object(by_market) => {
-            let pairs = by_market.iter().map(|(id, number)| Some((condition(id)?, sequence(number)?)));
+            let pairs =
+                by_market.iter().map(|(id, number)| Some((condition_id(id.as_bytes())?, sequence(number)?)));
             pairs.collect::<Option<Vec<_>>>().map(Since::Numbers)
         }
         number => sequence(number).map(Since::Number),
@@ -163,14 +164,6 @@ fn credentials(message: &Map<String, Value>) -> Result<Option<Credentials<'_>>, 
         secret: part(&["secret"])?,
         passphrase: part(&["passphrase"])?,
     }))
-}
-
-fn token(text: &str) -> Option<TokenId> {
-    decimal::parse_uint256(text.as_bytes()).ok().map(TokenId)
-}
-
-fn condition(text: &str) -> Option<ConditionId> {
-    name::parse_hex(text.as_bytes()).map(ConditionId)
 }
 
 #[cfg(test)]

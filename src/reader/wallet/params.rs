@@ -4,7 +4,7 @@
 //! sent, and the rule: `{"error":"invalid_field: limit: 501 is not a whole number from 0 to 500",
 //! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
 
-use super::super::ask::{Asked, Refused};
+use super::super::ask::{ADDRESS_RULE, Asked, Refused};
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ConditionId};
 use crate::json::{decimal, name};
@@ -13,7 +13,6 @@ use std::borrow::Cow;
 /// The longest text that titles are searched for, in characters.
 const TITLE_CHARS_MAX: usize = 100;
 
-const ADDRESS_RULE: &str = "0x and 40 hex digits";
 const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
 const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615 with at most 6 decimals";
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
