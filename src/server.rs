@@ -12,16 +12,13 @@
 //!   anything is taken.
 //! - Whatever comes back to a loop names the connection's slot and generation.
 
-pub mod command;
 pub mod crowd;
 pub mod disk_count;
 pub mod disk_writers;
 pub mod jitter;
-pub mod options;
 pub mod plan;
 #[doc(hidden)]
 pub mod rig;
-pub mod topology;
 
 mod acts;
 mod admin;
@@ -32,7 +29,6 @@ mod connection;
 mod connections;
 mod console;
 mod core_loop;
-mod cpus;
 mod deadlines;
 mod decisions;
 mod descriptors;
@@ -75,15 +71,12 @@ mod shared;
 mod signals;
 mod snapshotter;
 mod socket;
-mod spins;
 mod staging;
 mod start;
 mod system;
 mod tally;
-mod terms;
 mod timing;
 mod toll;
-mod waits;
 mod waker;
 mod wide;
 mod words;

@@ -30,7 +30,7 @@ use common::wire::Connection;
 use counting::{COUNT, Counting};
 use outcry::auth::KnownSigners;
 use outcry::domain::{Collateral, Side};
-use outcry::server::options::Options;
+use outcry::server::plan::options::Options;
 use outcry::server::rig::{Rig, RigMarket};
 
 #[global_allocator]

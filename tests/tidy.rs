@@ -66,7 +66,7 @@ const UNSAFE_FILES_OF_SERVER_MAX: usize = 1;
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
     ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs"]),
-    ("clap", &["src/server/command.rs", "src/server/run.rs", "src/main.rs"]),
+    ("clap", &["src/server/plan/command.rs", "src/server/run.rs", "src/main.rs"]),
     ("crc_fast", &["src/journal/"]),
     ("crc32fast", &["src/reader/feed/"]),
     ("crossbeam", &["src/server/mesh.rs", "src/server/shared.rs", "src/server/snapshotter.rs"]),
@@ -87,7 +87,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("signal_hook", &["src/server/signals.rs", "perf/src/leftovers.rs"]),
     ("subtle", &["src/auth.rs", "src/auth/"]),
     ("tantivy", &["src/catalog/search.rs", "src/catalog/search/"]),
-    ("toml", &["src/server/options.rs"]),
+    ("toml", &["src/server/plan/options.rs"]),
     ("tracing", &["src/server.rs", "src/server/"]),
     ("tracing_subscriber", &["src/server.rs", "src/server/"]),
     ("uuid", &["src/journal/", "src/auth.rs", "src/auth/"]),

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
 use common::wire::Connection;
 use outcry::domain::{Collateral, Side, TokenId};
-use outcry::server::options::Options;
+use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
 use rustix::event::epoll;
 

@@ -9,7 +9,7 @@ use super::{CANCELS_EACH, CLIENT_CPU, KEYS, LOST_MAX, ORDERS_MAX, ROUNDS_MAX, SE
 use alloy_primitives::U256;
 use hdrhistogram::Histogram;
 use outcry::domain::{Address, Collateral};
-use outcry::server::options::Options;
+use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
 use std::path::Path;
 use std::sync::atomic::{AtomicU8, Ordering};

@@ -3,7 +3,7 @@
 //! Only [`KEYS`] knows the names; a name that is not in it is refused with the nearest one. Every number has a range,
 //! and a refusal names the key, what was given and what is allowed.
 
-use outcry::server::options::placed;
+use outcry::server::plan::options::placed;
 use toml::{Table, Value};
 
 /// Every key that a scenario may have, except those of `[server.set]` and `[server.set_on_fewer]`, which are the

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_watched_cpu_says_what_it_lost() {
-        let cpu = crate::server::topology::allowed_cpus()[0];
+        let cpu = crate::server::plan::topology::allowed_cpus()[0];
         let rows = measure(&[cpu], Duration::from_millis(20));
         let [row] = rows.as_slice() else { panic!("one CPU was asked for") };
         assert_eq!(row.cpu, cpu);

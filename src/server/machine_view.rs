@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::executor;
 use super::operator::host;
 use super::plan::Plan;
-use super::topology::allowed_cpus;
+use super::plan::topology::allowed_cpus;
 use crate::domain::TimeMs;
 
 /// The age at which what was seen is renewed when somebody asks.

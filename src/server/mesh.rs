@@ -265,7 +265,7 @@ mod tests {
     use crate::domain::{OrderId, Position, WalletNo};
     use crate::server::clock::Clock;
     use crate::server::message::{Answer, Question, Ticket};
-    use crate::server::options::Options;
+    use crate::server::plan::options::Options;
     use crate::server::plan::{Start, plan_on};
     use crate::server::signals;
     use crate::server::wide::{Wide, WideJobs};

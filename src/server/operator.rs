@@ -33,7 +33,7 @@ pub(crate) mod speed;
 
 use std::process::ExitCode;
 
-use super::command::Command;
+use super::plan::command::Command;
 
 /// Does what an operator's command says; `None` if it is not an operator's command.
 pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {

@@ -2,21 +2,35 @@
 //!
 //! Everything a thread needs to know before it starts is here as a number or an enum. A plan that
 //! exists can be started; what cannot is refused here, with field, value, rule and remedy.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `command` | the command line: names, flags, help |
+//! | `options` | every key, as the file, the environment and flags say it |
+//! | `topology` | which role runs on which loop, and which loop on which CPU |
+//! | `cpus`, `waits` | what `cpu.*` says: which CPUs, and how loops wait |
+//! | `spins` | who keeps off the CPU of a loop that spins |
+//! | `sizes` | how much there is room for, and what memory that takes |
+//! | `terms` | the smallest order, and what a market gets by default |
 
+pub mod command;
+pub mod options;
+pub mod topology;
+
+mod cpus;
 mod sizes;
+mod spins;
+pub(super) mod terms;
+mod waits;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::command::ServerArgs;
 use super::machine_files::this_machine;
-use super::options::Options;
 use super::pages::Pages;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;
-use super::terms;
-use super::topology::{self, Topology};
 use crate::auth::{KnownSigners, Venue};
 use crate::catalog::MarketDefaults;
 use crate::domain::Collateral;
@@ -26,6 +40,9 @@ use crate::limits;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, WalletSettings};
 use crate::shard::Funding;
 use crate::topology::machine::Machine;
+use command::ServerArgs;
+use options::Options;
+use topology::Topology;
 
 pub use crate::journal::Durability;
 pub use sizes::Limits;

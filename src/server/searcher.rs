@@ -18,8 +18,8 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::executor;
+use super::plan::topology;
 use super::shared::Shared;
-use super::topology;
 use crate::catalog::search::{EventText, Fault, Found, Hit, MarketText, Query, Search, TagText, Weight};
 
 /// Letters on their way to the thread. Each has at most [`BYTES_PER_LETTER`] and one text more:

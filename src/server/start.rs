@@ -268,9 +268,9 @@ impl Drop for Running {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::options::Options;
+    use crate::server::plan::options::Options;
+    use crate::server::plan::topology::Wait;
     use crate::server::plan::{Start, plan_on};
-    use crate::server::topology::Wait;
     use std::io::{Read, Write};
     use std::net::TcpStream;
 

@@ -7,7 +7,7 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use super::clock::{self, Clock};
-use super::options::Options;
+use super::plan::options::Options;
 use super::plan::{Start, plan_on};
 use super::start::{End, Running, start};
 use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};

@@ -5,7 +5,7 @@ use super::common::trader::{KEYS, Signed, Trader, Wish};
 use super::common::wire::{Answer, Connection};
 use super::{Scene, Seen, state_hash};
 use outcry::domain::{Collateral, Side, TokenId};
-use outcry::server::options::Options;
+use outcry::server::plan::options::Options;
 use outcry::server::rig::{Early, Rig};
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;

@@ -2,7 +2,7 @@
 
 use super::{PATIENCE, UPGRADE, arrived, ask, connect, options, text_frame};
 use outcry::limits::Scope;
-use outcry::server::options::Options;
+use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
 use std::io::{ErrorKind, Write};
 use std::net::TcpStream;

@@ -12,10 +12,10 @@ use crate::server::disk::Shortage;
 use crate::server::followed::Followed;
 use crate::server::ingress::Trade;
 use crate::server::marks::Marks;
+use crate::server::plan::topology::{SPIN_TURNS, Wait};
 use crate::server::reading::Reading;
 use crate::server::shared::Phase;
 use crate::server::signals::Ending;
-use crate::server::topology::{SPIN_TURNS, Wait};
 use crate::shard::Shard;
 
 /// Connections whose deadlines are looked at in one turn.

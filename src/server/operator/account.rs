@@ -6,7 +6,7 @@ use super::client::Client;
 use super::made_up_reference;
 use super::market::{segment, shown};
 use crate::catalog::quoted;
-use crate::server::command::{AccountCommand, CreditedKind, MoneyArgs};
+use crate::server::plan::command::{AccountCommand, CreditedKind, MoneyArgs};
 use crate::server::run::complain;
 
 /// Does one `account` command.

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use crate::catalog::Fields;
 use crate::server::admin;
-use crate::server::command::AdminArgs;
+use crate::server::plan::command::AdminArgs;
 
 /// How long an answer may take. Imports of many rows wait for the disk.
 const ANSWER_TIME: Duration = Duration::from_mins(1);

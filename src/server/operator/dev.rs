@@ -23,8 +23,8 @@ use std::process::ExitCode;
 
 use super::probes;
 use crate::server::clock::{self, Clock};
-use crate::server::command::{ClockKind, DevArgs};
-use crate::server::options::Options;
+use crate::server::plan::command::{ClockKind, DevArgs};
+use crate::server::plan::options::Options;
 use crate::server::plan::{self, Plan, Start};
 use crate::server::run::{complain, say};
 use crate::server::start::{self, End, Running};

@@ -22,7 +22,7 @@ use std::process::ExitCode;
 use super::client::Client;
 use crate::catalog::{Import, ImportedMarket, MarketDefaults};
 use crate::domain::{FeeSchedule, Mode, Shares, Tick};
-use crate::server::command::ImportCommand;
+use crate::server::plan::command::ImportCommand;
 use crate::server::run::{complain, say};
 use survey::{File, Pace};
 

@@ -16,7 +16,7 @@ use crate::domain::Position;
 use crate::journal::layout::{Damage, Record};
 use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
-use crate::server::command::{JournalArgs, JournalCommand};
+use crate::server::plan::command::{JournalArgs, JournalCommand};
 use crate::server::run::{complain, said, say};
 
 /// Does one `journal` command.

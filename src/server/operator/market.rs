@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use super::client::Client;
 use crate::catalog::{Fields, items, quoted};
-use crate::server::command::{AdminArgs, MarketCommand, MarketName};
+use crate::server::plan::command::{AdminArgs, MarketCommand, MarketName};
 use crate::server::run::say;
 
 /// Does one `market` command.

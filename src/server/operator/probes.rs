@@ -22,9 +22,9 @@ use crate::server::disk_writers::DiskWriters;
 use crate::server::executor::{self, Ground};
 use crate::server::jitter::percentile;
 use crate::server::operator::dev::mark;
+use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::run_delay::RunDelay;
-use crate::server::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::{admin, secret, socket, system};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,

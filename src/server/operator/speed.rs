@@ -161,7 +161,7 @@ fn quantile(mut tries: Vec<u64>, part: usize) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::topology::allowed_cpus;
+    use crate::server::plan::topology::allowed_cpus;
 
     #[test]
     fn a_try_that_gets_no_cpu_is_given_up() {

@@ -1,11 +1,11 @@
 //! How much of everything there is room for, and what that takes of the machine's memory.
 
 use super::Plan;
+use super::options::Options;
+use super::topology::Topology;
 use crate::auth::KnownSigners;
 use crate::registry::ROWS_MAX;
 use crate::server::held::HELD_BYTES_MAX;
-use crate::server::options::Options;
-use crate::server::topology::Topology;
 
 /// How much of everything a process has room for, and how long it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

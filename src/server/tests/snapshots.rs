@@ -14,7 +14,7 @@ use crate::json::name;
 use crate::memory::sections::{Name, Sink};
 use crate::server::clock::Clock;
 use crate::server::operator::journal::verify;
-use crate::server::options::Options;
+use crate::server::plan::options::Options;
 use crate::server::plan::{Start, plan_on};
 use crate::server::snapshotter::Pace;
 use crate::server::start::{End, Running, start};

@@ -6,7 +6,7 @@ use crate::domain::{Side, TokenId};
 use crate::journal::Disk;
 use crate::server::clock::Clock;
 use crate::server::operator::journal::verify;
-use crate::server::options::Options;
+use crate::server::plan::options::Options;
 use crate::server::plan::{Start, plan_on};
 use crate::server::start::{End, Running, start};
 

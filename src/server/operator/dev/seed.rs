@@ -224,7 +224,8 @@ mod tests {
     #[test]
     fn every_market_of_dev_can_be_quoted_on_its_grid() {
         let defaults =
-            crate::server::terms::market_defaults(&crate::server::options::Options::default()).expect("good");
+            crate::server::plan::terms::market_defaults(&crate::server::plan::options::Options::default())
+                .expect("good");
         let import = Import::read(catalog::DEV.as_bytes(), &defaults).expect("a catalog");
         let quoted: Vec<Quoted> = import.markets().iter().filter_map(Quoted::of).collect();
         assert_eq!(quoted.len(), 20);

@@ -436,7 +436,7 @@ impl ConfigArgs {
     }
 
     /// The options in force over other defaults.
-    pub(super) fn options_over(&self, defaults: Options) -> Result<Options, String> {
+    pub(in crate::server) fn options_over(&self, defaults: Options) -> Result<Options, String> {
         let mut options = defaults.read(self.config.as_deref(), environment()?)?;
         for (name, value) in [("listen.http", &self.listen), ("listen.admin", &self.admin_listen)] {
             if let Some(value) = value {
@@ -456,7 +456,7 @@ impl ConfigArgs {
 impl InitArgs {
     /// The options to write: default, environment, flag. Their paths are absolute, so that the file means the same
     /// whatever folder a command runs in.
-    pub(super) fn options(&self) -> Result<Options, String> {
+    pub(in crate::server) fn options(&self) -> Result<Options, String> {
         let mut options = Options::default().read(None, environment()?)?;
         overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
         let paths = [("data_dir", Some(options.data_path())), ("journal.log_path", options.log_path())];

@@ -10,7 +10,7 @@ use crate::json::decimal;
 const BUILDER_SHARE_BPS_MAX: u64 = 9_000;
 
 /// What a market gets where its row is silent.
-pub(super) fn market_defaults(options: &Options) -> Result<MarketDefaults, String> {
+pub(in crate::server) fn market_defaults(options: &Options) -> Result<MarketDefaults, String> {
     let narrow = "bounded just before";
     let share = within("fees.builder_share_bps", options.fees_builder_share_bps, 0, BUILDER_SHARE_BPS_MAX)?;
     let fee = FeeSchedule {

@@ -12,8 +12,8 @@
 use std::ops::Range;
 
 use super::cpus::{self, cpu};
+use super::durability;
 use super::options::Options;
-use super::plan::durability;
 use super::spins;
 use super::waits::{self, Loops, Waits};
 use crate::journal::Durability;
