@@ -12,10 +12,7 @@
 //!   anything is taken.
 //! - Whatever comes back to a loop names the connection's slot and generation.
 
-pub mod crowd;
-pub mod disk_count;
-pub mod disk_writers;
-pub mod jitter;
+pub mod machine;
 pub mod plan;
 #[doc(hidden)]
 pub mod rig;
@@ -32,7 +29,6 @@ mod core_loop;
 mod deadlines;
 mod decisions;
 mod descriptors;
-mod disk;
 mod errors;
 mod executor;
 mod explain;
@@ -46,8 +42,6 @@ mod ingress;
 mod key_acts;
 mod links;
 mod logging;
-mod machine_files;
-mod machine_view;
 mod marks;
 mod mesh;
 mod message;
@@ -63,7 +57,6 @@ mod replaces;
 mod request;
 mod roles;
 mod run;
-mod run_delay;
 mod searcher;
 mod searching;
 mod secret;
@@ -73,7 +66,6 @@ mod snapshotter;
 mod socket;
 mod staging;
 mod start;
-mod system;
 mod tally;
 mod timing;
 mod toll;

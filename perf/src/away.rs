@@ -4,7 +4,7 @@
 //! that spins knows how long each empty round took, so its own rounds show what was taken during the run. It cannot
 //! tell while it has work, so only the time without work counts.
 
-use outcry::server::jitter;
+use outcry::server::machine::jitter;
 use outcry::topology::checks::Gaps;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! The durations that the server has counted since its start, and what was added between two looks
 //! at them.
 
-use outcry::server::jitter;
+use outcry::server::machine::jitter;
 use serde_json::Value;
 
 use crate::stats::{self, Quantiles};

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use outcry::server::disk_count::DiskCount;
-use outcry::server::disk_writers::DiskWriters;
+use outcry::server::machine::disk_count::DiskCount;
+use outcry::server::machine::disk_writers::DiskWriters;
 
 /// How much the disk under a folder had written at a moment.
 pub(crate) struct Count {

@@ -128,7 +128,7 @@ impl Jitter {
 
 /// Watches all of these CPUs at once for `time`.
 pub(crate) fn measure(cpus: &[usize], time: Duration) -> Vec<Jitter> {
-    let rows = outcry::server::jitter::measure(cpus, time);
+    let rows = outcry::server::machine::jitter::measure(cpus, time);
     rows.iter().map(|gaps| Jitter::of(gaps, time)).collect()
 }
 

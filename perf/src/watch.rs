@@ -3,7 +3,7 @@
 
 use std::time::Instant;
 
-use outcry::server::crowd::{Crowd, Largest, TICK_NS};
+use outcry::server::machine::crowd::{Crowd, Largest, TICK_NS};
 use outcry::topology::checks::Named;
 use outcry::topology::valid;
 use rustix::time::{ClockId, clock_gettime};

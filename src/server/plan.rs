@@ -27,7 +27,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::machine_files::this_machine;
+use super::machine::files::this_machine;
 use super::pages::Pages;
 use super::proxies::Proxies;
 use super::snapshotter::Pace;

@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::core_loop::Roles;
 use super::held::Held;
 use super::house::House;
-use super::machine_view::MachineView;
+use super::machine::view::MachineView;
 use super::mesh::Posts;
 use super::plan::Plan;
 use super::signals::EndingSender;

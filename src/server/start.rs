@@ -20,7 +20,7 @@ use super::clock::Clock;
 use super::core_loop::{CoreLoop, Doors};
 use super::descriptors;
 use super::executor::{self, Ground, Thread};
-use super::machine_files::Below;
+use super::machine::files::Below;
 use super::mesh;
 use super::operator::probes::needs;
 use super::plan::Plan;

@@ -14,18 +14,19 @@ use rustix::time::{ClockId, clock_gettime};
 use super::speed;
 use crate::journal::{self, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
-use crate::server::crowd::Crowd;
 use crate::server::descriptors;
-use crate::server::disk;
-use crate::server::disk_count::DiskCount;
-use crate::server::disk_writers::DiskWriters;
 use crate::server::executor::{self, Ground};
-use crate::server::jitter::percentile;
+use crate::server::machine::crowd::Crowd;
+use crate::server::machine::disk;
+use crate::server::machine::disk_count::DiskCount;
+use crate::server::machine::disk_writers::DiskWriters;
+use crate::server::machine::jitter::percentile;
+use crate::server::machine::run_delay::RunDelay;
+use crate::server::machine::system;
 use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
-use crate::server::run_delay::RunDelay;
-use crate::server::{admin, secret, socket, system};
+use crate::server::{admin, secret, socket};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };

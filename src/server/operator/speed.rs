@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::probes::thread_cpu_ns;
 use crate::auth::{Curve, Signer, keccak};
 use crate::server::executor;
-use crate::server::run_delay::RunDelay;
+use crate::server::machine::run_delay::RunDelay;
 
 mod read;
 

@@ -8,11 +8,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::executor;
-use super::operator::host;
-use super::plan::Plan;
-use super::plan::topology::allowed_cpus;
 use crate::domain::TimeMs;
+use crate::server::executor;
+use crate::server::operator::host;
+use crate::server::plan::Plan;
+use crate::server::plan::topology::allowed_cpus;
 
 /// The age at which what was seen is renewed when somebody asks.
 const OLD_MS: u64 = 5_000;

@@ -6,7 +6,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use super::plan::topology::allowed_cpus;
+use crate::server::plan::topology::allowed_cpus;
 use crate::topology::Files;
 use crate::topology::machine::Machine;
 

@@ -6,9 +6,9 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use crate::server::crowd::{Crowd, TICK_NS};
+use super::crowd::{Crowd, TICK_NS};
+use super::run_delay::RunDelay;
 use crate::server::executor;
-use crate::server::run_delay::RunDelay;
 use crate::topology::checks::Gaps;
 
 /// The shortest gap: readings of the clock are only some tens of nanoseconds apart.

@@ -1,4 +1,4 @@
-//! The system calls that no crate here wraps. The only unsafe file of this room.
+//! The system calls that no crate here wraps. The only unsafe file of the server.
 //!
 //! INVARIANT SYSTEM-1: the kernel writes only into `parameters`, which is as large as the
 //! kernel's `struct io_uring_params` (120 bytes) and outlives the call.
