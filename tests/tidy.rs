@@ -69,10 +69,13 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("clap", &["src/server/plan/command.rs", "src/server/run.rs", "src/main.rs"]),
     ("crc_fast", &["src/journal/"]),
     ("crc32fast", &["src/reader/feed/"]),
-    ("crossbeam", &["src/server/mesh.rs", "src/server/shared.rs", "src/server/snapshotter.rs"]),
+    (
+        "crossbeam",
+        &["src/server/threads/mesh.rs", "src/server/threads/shared.rs", "src/server/snapshotter.rs"],
+    ),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
-    ("glommio", &["src/server/executor.rs"]),
+    ("glommio", &["src/server/threads/executor.rs"]),
     ("hdrhistogram", &["src/server/metrics.rs"]),
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
@@ -508,7 +511,7 @@ fn a_planted_crate_a_clock_and_a_socket_are_found() {
     ] {
         assert_eq!(outside_complaints("src/shard/place.rs", planted).len(), 1, "{planted}");
     }
-    assert_none(&outside_complaints("src/server/executor.rs", "use glommio::LocalExecutor;"));
+    assert_none(&outside_complaints("src/server/threads/executor.rs", "use glommio::LocalExecutor;"));
 }
 
 #[test]

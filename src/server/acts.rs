@@ -4,8 +4,8 @@
 use super::admin;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use super::key_acts::write_refusal;
-use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use super::operator::intake;
+use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::json::Writer;
 use crate::shard::Placed;

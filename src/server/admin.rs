@@ -17,7 +17,7 @@ use super::plan::Plan;
 use super::reading::Reading;
 use super::request::Request;
 use super::secret::TOKEN_CHARACTERS_MIN;
-use super::shared::Shared;
+use super::threads::shared::Shared;
 use super::toll;
 use crate::auth::MacKey;
 use crate::domain::Position;

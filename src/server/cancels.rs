@@ -6,8 +6,8 @@
 
 use super::caller::Caller;
 use super::ingress::Trade;
-use super::mesh::{Mesh, Share};
-use super::message::{Answer, Asked, Letter, Question, Ticket};
+use super::threads::mesh::{Mesh, Share};
+use super::threads::message::{Answer, Asked, Letter, Question, Ticket};
 use super::wide::{Wide, WideJob};
 use super::work::Work;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};

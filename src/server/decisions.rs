@@ -2,8 +2,8 @@
 
 use super::cancels::bury_here;
 use super::ingress::Trade;
-use super::mesh::Mesh;
-use super::message::{Answer, Asked, Question, Ticket, Told};
+use super::threads::mesh::Mesh;
+use super::threads::message::{Answer, Asked, Question, Ticket, Told};
 use super::words;
 use super::work::{Outcome, Refused};
 use crate::auth;

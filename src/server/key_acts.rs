@@ -2,8 +2,8 @@
 
 use super::caller::Caller;
 use super::explain::{Explanation, Judged};
-use super::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 use super::reading::{Read, Reading};
+use super::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 use crate::auth::Credentials;
 use crate::auth::explain;
 use crate::auth::l1::Claim;

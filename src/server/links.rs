@@ -16,8 +16,8 @@
 
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
-use super::mesh::Mesh;
-use super::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
+use super::threads::mesh::Mesh;
+use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use super::work::Refused;
 use crate::domain::{Address, OrderFields, Reject, SignatureType, WalletKind, WalletNo};
 use crate::registrar;

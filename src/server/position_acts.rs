@@ -7,9 +7,9 @@
 use super::caller::Caller;
 use super::connection::Intent;
 use super::ingress::{Trade, of_read};
-use super::mesh::{Mesh, Share};
-use super::message::{Asked, Question, Ticket};
 use super::request::Request;
+use super::threads::mesh::{Mesh, Share};
+use super::threads::message::{Asked, Question, Ticket};
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};
 use crate::auth::ActTerms;

@@ -6,8 +6,8 @@
 
 use super::caller::Caller;
 use super::ingress::{Trade, of_read};
-use super::mesh::Mesh;
-use super::message::Letter;
+use super::threads::mesh::Mesh;
+use super::threads::message::Letter;
 use super::toll::Toll;
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};

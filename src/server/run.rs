@@ -6,13 +6,13 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use super::clock::Clock;
-use super::executor::{self, Ground};
 use super::logging;
 use super::operator::dev::mark;
 use super::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
 use super::plan::topology;
 use super::plan::{self, Start};
 use super::start::{self, End};
+use super::threads::executor::{self, Ground};
 
 /// Reads the command line, does what it says and reports how that went.
 #[must_use]

@@ -17,9 +17,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::executor;
 use super::plan::topology;
-use super::shared::Shared;
+use super::threads::executor;
+use super::threads::shared::Shared;
 use crate::catalog::search::{EventText, Fault, Found, Hit, MarketText, Query, Search, TagText, Weight};
 
 /// Letters on their way to the thread. Each has at most [`BYTES_PER_LETTER`] and one text more:

@@ -19,8 +19,8 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 
-use super::message::ReadJob;
 use super::searcher::{BYTES_PER_LETTER, Ends, LETTERS_MAX, Letter, NEWS_PER_LETTER, News};
+use super::threads::message::ReadJob;
 use crate::catalog::search::{Found, Hit, Query, Weight};
 use crate::catalog::{Catalog, event_key};
 use crate::domain::{ItemKind, MarketNo};

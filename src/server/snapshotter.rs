@@ -24,7 +24,7 @@ use super::admin::{self, Pending};
 use super::core_loop::CoreLoop;
 use super::machine::system;
 use super::recovery::{self, Stop};
-use super::shared::Shared;
+use super::threads::shared::Shared;
 use crate::domain::Position;
 use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
 use crate::ledger::{Ledger, archived_again};

@@ -8,8 +8,8 @@
 use super::caller::Caller;
 use super::ingress::{Trade, of_read, venue_of};
 use super::links::Claimed;
-use super::mesh::{Mesh, Share};
-use super::message::{Asked, Question, Ticket};
+use super::threads::mesh::{Mesh, Share};
+use super::threads::message::{Asked, Question, Ticket};
 use super::words;
 use super::work::{Item, Outcome, Refused};
 use crate::auth::Verifier;

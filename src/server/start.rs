@@ -19,15 +19,15 @@ use std::time::{Duration, Instant};
 use super::clock::Clock;
 use super::core_loop::{CoreLoop, Doors};
 use super::descriptors;
-use super::executor::{self, Ground, Thread};
 use super::machine::files::Below;
-use super::mesh;
 use super::operator::probes::needs;
 use super::plan::Plan;
 use super::roles;
-use super::shared::{Phase, Shared};
 use super::signals::{self, Ending, Endings};
 use super::socket;
+use super::threads::executor::{self, Ground, Thread};
+use super::threads::mesh;
+use super::threads::shared::{Phase, Shared};
 use crate::topology::checks::cannot_be_had;
 
 /// A server that runs.

@@ -4,7 +4,7 @@ use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
 use crate::server::held::Held;
 use crate::server::pages::{Page, Pages};
-use crate::server::tally::Tally;
+use crate::server::threads::tally::Tally;
 use crate::server::timing;
 use crate::server::toll::Toll;
 use crate::server::work::WorkNo;

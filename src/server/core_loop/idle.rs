@@ -11,11 +11,11 @@ use crate::server::connections::List;
 use crate::server::followed::Followed;
 use crate::server::ingress::Trade;
 use crate::server::machine::disk::Shortage;
-use crate::server::marks::Marks;
 use crate::server::plan::topology::{SPIN_TURNS, Wait};
 use crate::server::reading::Reading;
-use crate::server::shared::Phase;
 use crate::server::signals::Ending;
+use crate::server::threads::marks::Marks;
+use crate::server::threads::shared::Phase;
 use crate::shard::Shard;
 
 /// Connections whose deadlines are looked at in one turn.

@@ -10,12 +10,12 @@ use crate::server::admin;
 use crate::server::connection::{Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed};
 use crate::server::connections::{Client, List};
 use crate::server::ingress;
-use crate::server::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::proxies;
 use crate::server::reading::{self, Reading};
 use crate::server::request::{self, Found, Request};
-use crate::server::shared::Phase;
 use crate::server::socket::{Interest, Watched};
+use crate::server::threads::message::{Letter, Moved as MovedClient, ReadJob};
+use crate::server::threads::shared::Phase;
 use crate::stats::{Laps, Stage};
 
 /// What became of the request at the front of a connection's buffer.

@@ -11,10 +11,10 @@ use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::List;
 use crate::server::guards::{self, Gone};
 use crate::server::house::SAY_EVERY_MS;
-use crate::server::marks::Marks;
 use crate::server::roles;
-use crate::server::shared::Phase;
 use crate::server::socket::{self, Interest, Moved, Ready, Watched};
+use crate::server::threads::marks::Marks;
+use crate::server::threads::shared::Phase;
 use crate::server::work::WorkNo;
 
 /// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all

@@ -17,8 +17,8 @@ use crate::server::connections::{Client, List};
 use crate::server::followed::Followed;
 use crate::server::follows::Follows;
 use crate::server::held::Held;
-use crate::server::marks::Marks;
 use crate::server::socket::{self, Moved};
+use crate::server::threads::marks::Marks;
 
 /// An end of a stream that the server decides on.
 #[derive(Clone, Copy, Debug)]

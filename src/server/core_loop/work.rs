@@ -9,10 +9,10 @@ use crate::server::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::{Client, List};
 use crate::server::follows::Follows;
 use crate::server::guards;
-use crate::server::message::{ActJob, Letter, ReadJob, Report};
 use crate::server::operator::intake;
 use crate::server::reading::Reading;
 use crate::server::snapshotter;
+use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;

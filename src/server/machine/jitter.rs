@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::crowd::{Crowd, TICK_NS};
 use super::run_delay::RunDelay;
-use crate::server::executor;
+use crate::server::threads::executor;
 use crate::topology::checks::Gaps;
 
 /// The shortest gap: readings of the clock are only some tens of nanoseconds apart.

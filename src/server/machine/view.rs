@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::domain::TimeMs;
-use crate::server::executor;
 use crate::server::operator::host;
 use crate::server::plan::Plan;
 use crate::server::plan::topology::allowed_cpus;
+use crate::server::threads::executor;
 
 /// The age at which what was seen is renewed when somebody asks.
 const OLD_MS: u64 = 5_000;

@@ -27,7 +27,7 @@ use crate::server::admin::Pending;
 use crate::server::connection::OPEN_MAX;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use crate::server::ingress::Trade;
-use crate::server::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::shard;
 
 /// Bytes of text that go into the log before orders are let through.

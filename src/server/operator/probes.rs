@@ -15,7 +15,6 @@ use super::speed;
 use crate::journal::{self, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
 use crate::server::descriptors;
-use crate::server::executor::{self, Ground};
 use crate::server::machine::crowd::Crowd;
 use crate::server::machine::disk;
 use crate::server::machine::disk_count::DiskCount;
@@ -26,6 +25,7 @@ use crate::server::machine::system;
 use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
+use crate::server::threads::executor::{self, Ground};
 use crate::server::{admin, secret, socket};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,

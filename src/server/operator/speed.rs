@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::probes::thread_cpu_ns;
 use crate::auth::{Curve, Signer, keccak};
-use crate::server::executor;
 use crate::server::machine::run_delay::RunDelay;
+use crate::server::threads::executor;
 
 mod read;
 

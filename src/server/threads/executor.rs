@@ -16,7 +16,7 @@
 
 use std::time::Duration;
 
-use super::machine::system;
+use crate::server::machine::system;
 
 /// One turn of a loop after the other, until it says that it is done.
 pub(crate) trait Turns: Send + 'static {

@@ -264,10 +264,10 @@ mod tests {
     use super::*;
     use crate::domain::{OrderId, Position, WalletNo};
     use crate::server::clock::Clock;
-    use crate::server::message::{Answer, Question, Ticket};
     use crate::server::plan::options::Options;
     use crate::server::plan::{Start, plan_on};
     use crate::server::signals;
+    use crate::server::threads::message::{Answer, Question, Ticket};
     use crate::server::wide::{Wide, WideJobs};
 
     fn meshes() -> Vec<Mesh> {

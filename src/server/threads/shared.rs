@@ -6,19 +6,19 @@ use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 use crossbeam::queue::ArrayQueue;
 use crossbeam::utils::CachePadded;
 
-use super::clock::Clock;
-use super::core_loop::Roles;
-use super::held::Held;
-use super::house::House;
-use super::machine::view::MachineView;
 use super::mesh::Posts;
-use super::plan::Plan;
-use super::signals::EndingSender;
-use super::snapshotter::Requests;
 use super::tally::{JournalTally, Tally};
 use super::waker::Waker;
 use crate::domain::Position;
 use crate::limits::RateLimits;
+use crate::server::clock::Clock;
+use crate::server::core_loop::Roles;
+use crate::server::held::Held;
+use crate::server::house::House;
+use crate::server::machine::view::MachineView;
+use crate::server::plan::Plan;
+use crate::server::signals::EndingSender;
+use crate::server::snapshotter::Requests;
 
 /// How far the process is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -3,14 +3,14 @@
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use super::admin::Pending;
-use super::connection::Carried;
-use super::connections::Client;
-use super::ingress::Trade;
-use super::replaces::ReplaceJob;
-use super::toll::Toll;
-use super::wide::WideJob;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
+use crate::server::admin::Pending;
+use crate::server::connection::Carried;
+use crate::server::connections::Client;
+use crate::server::ingress::Trade;
+use crate::server::replaces::ReplaceJob;
+use crate::server::toll::Toll;
+use crate::server::wide::WideJob;
 use crate::shard::{Acted, CancelRefusal, Placed, ReadyOrder, Refusal, UserAct};
 
 /// A piece of work of the loop that asks, and which of its items is meant.
