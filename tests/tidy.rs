@@ -66,12 +66,12 @@ const UNSAFE_FILES_OF_SERVER_MAX: usize = 1;
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
     ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs"]),
-    ("clap", &["src/server/plan/command.rs", "src/server/run.rs", "src/main.rs"]),
+    ("clap", &["src/server/plan/command.rs", "src/server/process/run.rs", "src/main.rs"]),
     ("crc_fast", &["src/journal/"]),
     ("crc32fast", &["src/reader/feed/"]),
     (
         "crossbeam",
-        &["src/server/threads/mesh.rs", "src/server/threads/shared.rs", "src/server/snapshotter.rs"],
+        &["src/server/threads/mesh.rs", "src/server/threads/shared.rs", "src/server/process/snapshotter.rs"],
     ),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
@@ -87,7 +87,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("serde_json", &["src/catalog.rs", "src/catalog/", "src/json.rs", "src/json/", "src/reader/"]),
     ("sha1_smol", &["src/http/websocket.rs", "src/reader.rs", "src/reader/"]),
     ("sha2", &["src/auth.rs", "src/auth/", "src/ledger.rs", "src/ledger/"]),
-    ("signal_hook", &["src/server/signals.rs", "perf/src/leftovers.rs"]),
+    ("signal_hook", &["src/server/process/signals.rs", "perf/src/leftovers.rs"]),
     ("subtle", &["src/auth.rs", "src/auth/"]),
     ("tantivy", &["src/catalog/search.rs", "src/catalog/search/"]),
     ("toml", &["src/server/plan/options.rs"]),

@@ -14,9 +14,9 @@ use super::core_loop::{CoreLoop, connection_word};
 use super::metrics;
 use super::operator::act;
 use super::plan::Plan;
+use super::process::secret::TOKEN_CHARACTERS_MIN;
 use super::reading::Reading;
 use super::request::Request;
-use super::secret::TOKEN_CHARACTERS_MIN;
 use super::threads::shared::Shared;
 use super::toll;
 use crate::auth::MacKey;
@@ -119,7 +119,7 @@ impl Token {
         }
         let token = match chosen_token()? {
             Some(token) => token,
-            None => super::secret::admin_token(&plan.data_dir)?,
+            None => super::process::secret::admin_token(&plan.data_dir)?,
         };
         let code = Some(key.over([token.as_bytes()]));
         Ok(Self { key, code })

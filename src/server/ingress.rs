@@ -19,12 +19,12 @@
 use std::sync::Arc;
 
 use super::caller::{Caller, Callers};
-use super::clock::Clock;
 use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
 use super::core_loop::{Step, connection_word};
 use super::guard_acts::{Promise, promise};
 use super::plan::Plan;
+use super::process::clock::Clock;
 use super::render;
 use super::replaces::ReplaceJobs;
 use super::request::Request;

@@ -29,8 +29,8 @@ use std::time::Duration;
 
 use super::machine::files::this_machine;
 use super::pages::Pages;
+use super::process::snapshotter::Pace;
 use super::proxies::Proxies;
-use super::snapshotter::Pace;
 use crate::auth::{KnownSigners, Venue};
 use crate::catalog::MarketDefaults;
 use crate::domain::Collateral;

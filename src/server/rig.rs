@@ -3,14 +3,14 @@
 
 use std::net::SocketAddr;
 
-use super::clock::Clock;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use super::ingress::Trade;
 use super::plan::options::Options;
 use super::plan::topology::{Topology, Wait};
 use super::plan::{Plan, Start, plan_on};
+use super::process::clock::Clock;
+use super::process::start::{End, Running, begin, start_but};
 use super::reading::Reading;
-use super::start::{End, Running, begin, start_but};
 use super::threads::executor::Turns;
 use crate::auth::{KnownSigners, Tally};
 use crate::domain::{

@@ -6,10 +6,10 @@ mod write_errors;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
-use super::clock::{self, Clock};
 use super::plan::options::Options;
 use super::plan::{Start, plan_on};
-use super::start::{End, Running, start};
+use super::process::clock::{self, Clock};
+use super::process::start::{End, Running, start};
 use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
 use crate::domain::{OrderFields, OrderId, Side, SignatureType, TokenId, Word};
 use crate::json::{decimal, name};

@@ -11,7 +11,7 @@ use crate::server::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::List;
 use crate::server::guards::{self, Gone};
 use crate::server::house::SAY_EVERY_MS;
-use crate::server::roles;
+use crate::server::process::roles;
 use crate::server::socket::{self, Interest, Moved, Ready, Watched};
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;

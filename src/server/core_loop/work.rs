@@ -10,8 +10,8 @@ use crate::server::connections::{Client, List};
 use crate::server::follows::Follows;
 use crate::server::guards;
 use crate::server::operator::intake;
+use crate::server::process::snapshotter;
 use crate::server::reading::Reading;
-use crate::server::snapshotter;
 use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 
 /// Messages taken from one other loop in one turn.

@@ -7,7 +7,7 @@ use super::made_up_reference;
 use super::market::{segment, shown};
 use crate::catalog::quoted;
 use crate::server::plan::command::{AccountCommand, CreditedKind, MoneyArgs};
-use crate::server::run::complain;
+use crate::server::process::run::complain;
 
 /// Does one `account` command.
 pub(crate) fn run(command: &AccountCommand) -> Result<ExitCode, String> {

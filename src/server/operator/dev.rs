@@ -22,12 +22,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::probes;
-use crate::server::clock::{self, Clock};
 use crate::server::plan::command::{ClockKind, DevArgs};
 use crate::server::plan::options::Options;
 use crate::server::plan::{self, Plan, Start};
-use crate::server::run::{complain, say};
-use crate::server::start::{self, End, Running};
+use crate::server::process::clock::{self, Clock};
+use crate::server::process::run::{complain, say};
+use crate::server::process::start::{self, End, Running};
 
 /// The most orders a second of sample flow; whoever wants load takes the load generator.
 const FLOW_MAX: u32 = 200;

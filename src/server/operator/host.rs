@@ -18,7 +18,7 @@ use crate::server::plan::command::{CheckArgs, ConfigArgs, TopologyArgs, TuneArgs
 use crate::server::plan::options::Options;
 use crate::server::plan::topology::allowed_cpus;
 use crate::server::plan::{self, Plan, Start};
-use crate::server::run::say;
+use crate::server::process::run::say;
 use crate::topology::answers::{self, Answer, Brief};
 use crate::topology::capacity::{self, Capacity};
 use crate::topology::checks::{self, Finding, Gaps, Needs, Probes, Scene, Verdict};

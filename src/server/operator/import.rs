@@ -23,7 +23,7 @@ use super::client::Client;
 use crate::catalog::{Import, ImportedMarket, MarketDefaults};
 use crate::domain::{FeeSchedule, Mode, Shares, Tick};
 use crate::server::plan::command::ImportCommand;
-use crate::server::run::{complain, say};
+use crate::server::process::run::{complain, say};
 use survey::{File, Pace};
 
 pub(crate) use send::{Tally, send};

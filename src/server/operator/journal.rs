@@ -17,7 +17,7 @@ use crate::journal::layout::{Damage, Record};
 use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
 use crate::server::plan::command::{JournalArgs, JournalCommand};
-use crate::server::run::{complain, said, say};
+use crate::server::process::run::{complain, said, say};
 
 /// Does one `journal` command.
 pub(crate) fn run(command: &JournalCommand) -> Result<ExitCode, String> {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use super::client::Client;
 use crate::catalog::{Fields, items, quoted};
 use crate::server::plan::command::{AdminArgs, MarketCommand, MarketName};
-use crate::server::run::say;
+use crate::server::process::run::say;
 
 /// Does one `market` command.
 pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {

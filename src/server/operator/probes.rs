@@ -25,8 +25,9 @@ use crate::server::machine::system;
 use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
+use crate::server::process::secret;
 use crate::server::threads::executor::{self, Ground};
-use crate::server::{admin, secret, socket};
+use crate::server::{admin, socket};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };

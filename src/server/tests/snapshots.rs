@@ -12,12 +12,12 @@ use crate::domain::{Side, TokenId};
 use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
 use crate::json::name;
 use crate::memory::sections::{Name, Sink};
-use crate::server::clock::Clock;
 use crate::server::operator::journal::verify;
 use crate::server::plan::options::Options;
 use crate::server::plan::{Start, plan_on};
-use crate::server::snapshotter::Pace;
-use crate::server::start::{End, Running, start};
+use crate::server::process::clock::Clock;
+use crate::server::process::snapshotter::Pace;
+use crate::server::process::start::{End, Running, start};
 
 const ENOSPC: i32 = 28;
 const SEGMENT_BYTES: u64 = 64 << 10;

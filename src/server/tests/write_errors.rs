@@ -4,11 +4,11 @@
 use super::{Client, Trader, hex, options, says, seed};
 use crate::domain::{Side, TokenId};
 use crate::journal::Disk;
-use crate::server::clock::Clock;
 use crate::server::operator::journal::verify;
 use crate::server::plan::options::Options;
 use crate::server::plan::{Start, plan_on};
-use crate::server::start::{End, Running, start};
+use crate::server::process::clock::Clock;
+use crate::server::process::start::{End, Running, start};
 
 const EIO: i32 = 5;
 const ENOSPC: i32 = 28;

@@ -263,10 +263,10 @@ impl Mesh {
 mod tests {
     use super::*;
     use crate::domain::{OrderId, Position, WalletNo};
-    use crate::server::clock::Clock;
     use crate::server::plan::options::Options;
     use crate::server::plan::{Start, plan_on};
-    use crate::server::signals;
+    use crate::server::process::clock::Clock;
+    use crate::server::process::signals;
     use crate::server::threads::message::{Answer, Question, Ticket};
     use crate::server::wide::{Wide, WideJobs};
 

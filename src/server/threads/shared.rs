@@ -11,14 +11,14 @@ use super::tally::{JournalTally, Tally};
 use super::waker::Waker;
 use crate::domain::Position;
 use crate::limits::RateLimits;
-use crate::server::clock::Clock;
 use crate::server::core_loop::Roles;
 use crate::server::held::Held;
 use crate::server::house::House;
 use crate::server::machine::view::MachineView;
 use crate::server::plan::Plan;
-use crate::server::signals::EndingSender;
-use crate::server::snapshotter::Requests;
+use crate::server::process::clock::Clock;
+use crate::server::process::signals::EndingSender;
+use crate::server::process::snapshotter::Requests;
 
 /// How far the process is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

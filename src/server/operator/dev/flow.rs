@@ -68,7 +68,7 @@ struct Flow {
     markets: Vec<Wandering>,
     quoting: Vec<Trader>,
     taking: Vec<Trader>,
-    clock: crate::server::clock::Clock,
+    clock: crate::server::process::clock::Clock,
 }
 
 impl Flow {

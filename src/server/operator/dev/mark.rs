@@ -8,7 +8,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
-use crate::server::secret;
+use crate::server::process::secret;
 
 /// The first line, for people.
 const ABOUT: &str =

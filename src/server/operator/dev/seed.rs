@@ -7,10 +7,10 @@ use crate::auth::{Chain, Signer, text};
 use crate::catalog::{self, Fields, Import, ImportedMarket, texts};
 use crate::domain::{Price, Side, TokenId};
 use crate::json::decimal;
-use crate::server::clock::Clock;
 use crate::server::operator::client::Client;
 use crate::server::operator::import;
 use crate::server::plan::Plan;
+use crate::server::process::clock::Clock;
 
 /// The private keys of the ten accounts that Anvil and Hardhat make. Everybody knows them: they
 /// are worth nothing anywhere, and `dev` listens on loopback only.

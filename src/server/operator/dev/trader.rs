@@ -7,8 +7,8 @@ use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
 use crate::catalog::Fields;
 use crate::domain::{OrderFields, Price, Shares, Side, SignatureType, TokenId, Word};
 use crate::json::Writer;
-use crate::server::clock::Clock;
 use crate::server::operator::client::{Answer, Client};
+use crate::server::process::clock::Clock;
 
 /// An order that somebody wants to place.
 #[derive(Clone, Copy, Debug)]

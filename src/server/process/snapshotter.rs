@@ -20,15 +20,15 @@ use std::time::{Duration, Instant};
 
 use crossbeam::queue::ArrayQueue;
 
-use super::admin::{self, Pending};
-use super::core_loop::CoreLoop;
-use super::machine::system;
 use super::recovery::{self, Stop};
-use super::threads::shared::Shared;
 use crate::domain::Position;
 use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
 use crate::ledger::{Ledger, archived_again};
 use crate::reader::{Reader, Settings};
+use crate::server::admin::{self, Pending};
+use crate::server::core_loop::CoreLoop;
+use crate::server::machine::system;
+use crate::server::threads::shared::Shared;
 
 /// When snapshots are made by themselves.
 #[derive(Clone, Copy, Debug)]

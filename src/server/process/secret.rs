@@ -6,9 +6,9 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use super::admin;
 use crate::journal;
 use crate::json::name;
+use crate::server::admin;
 
 /// Bytes of the secret.
 pub(crate) const SECRET_BYTES: usize = 32;

@@ -7,12 +7,12 @@ use clap::Parser;
 
 use super::clock::Clock;
 use super::logging;
-use super::operator::dev::mark;
-use super::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
-use super::plan::topology;
-use super::plan::{self, Start};
 use super::start::{self, End};
-use super::threads::executor::{self, Ground};
+use crate::server::operator::dev::mark;
+use crate::server::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
+use crate::server::plan::topology;
+use crate::server::plan::{self, Start};
+use crate::server::threads::executor::{self, Ground};
 
 /// Reads the command line, does what it says and reports how that went.
 #[must_use]
@@ -30,14 +30,14 @@ pub fn run() -> ExitCode {
 }
 
 fn execute(command: Command) -> Result<ExitCode, String> {
-    if let Some(done) = super::operator::execute(&command) {
+    if let Some(done) = crate::server::operator::execute(&command) {
         return done;
     }
     match command {
         Command::Serve(args) => serve(&args),
         Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
         Command::Config(ConfigCommand::Print(args)) => print_options(&args),
-        Command::Errors => say(&super::errors::markdown()),
+        Command::Errors => say(&crate::server::errors::markdown()),
         Command::Version { verbose } => say(&version(verbose)),
         _ => Err("this command belongs to no room".to_owned()),
     }
@@ -82,7 +82,7 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     complain(running.recovered());
-    if super::admin::token_of_environment().is_none() {
+    if crate::server::admin::token_of_environment().is_none() {
         complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
     }
     complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));

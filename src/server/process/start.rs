@@ -17,22 +17,22 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
-use super::core_loop::{CoreLoop, Doors};
-use super::descriptors;
-use super::machine::files::Below;
-use super::operator::probes::needs;
-use super::plan::Plan;
 use super::roles;
 use super::signals::{self, Ending, Endings};
-use super::socket;
-use super::threads::executor::{self, Ground, Thread};
-use super::threads::mesh;
-use super::threads::shared::{Phase, Shared};
+use crate::server::core_loop::{CoreLoop, Doors};
+use crate::server::descriptors;
+use crate::server::machine::files::Below;
+use crate::server::operator::probes::needs;
+use crate::server::plan::Plan;
+use crate::server::socket;
+use crate::server::threads::executor::{self, Ground, Thread};
+use crate::server::threads::mesh;
+use crate::server::threads::shared::{Phase, Shared};
 use crate::topology::checks::cannot_be_had;
 
 /// A server that runs.
 pub(crate) struct Running {
-    pub(super) shared: Arc<Shared>,
+    pub(in crate::server) shared: Arc<Shared>,
     endings: Endings,
     threads: Vec<Thread>,
     roles: roles::Held,
