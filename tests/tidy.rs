@@ -524,7 +524,10 @@ fn planted_unsafe_is_found_outside_its_files() {
         "src/server/machine/system.rs",
     ]));
     assert_eq!(unsafe_complaints(&["src/journal/writer.rs"]).len(), 1);
-    assert_eq!(unsafe_complaints(&["src/server/machine/system.rs", "src/server/socket.rs"]).len(), 1);
+    assert_eq!(
+        unsafe_complaints(&["src/server/machine/system.rs", "src/server/connections/socket.rs"]).len(),
+        1
+    );
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::connection::Intent;
+use super::connections::connection::Intent;
 use super::plan::Plan;
 use super::toll::Toll;
 use crate::auth::explain::{Check, Presenting};

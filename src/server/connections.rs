@@ -4,11 +4,25 @@
 //! while somebody works on it and put back afterwards, so that work on it and work on the rest of
 //! the loop do not borrow from each other; whoever finds the slot empty or with another
 //! generation has come too late.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `house` | who is let in, by which door |
+//! | `descriptors` | how many sockets the system allows |
+//! | `socket` | sockets and the epoll set of one loop |
+//! | `connection` | one connection: bytes in, open requests, bytes out |
+//! | `held` | what clients hold up, over all connections |
+
+pub(super) mod connection;
+pub(super) mod descriptors;
+pub(super) mod held;
+pub(super) mod house;
+pub(super) mod socket;
 
 use std::collections::VecDeque;
 
-use super::connection::Connection;
 use crate::limits::Moment;
+use connection::Connection;
 
 /// The lists of slots. A slot stands in each at most once, and whoever was noted first is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -199,7 +213,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::connection::Door;
+    use crate::server::connections::connection::Door;
     use std::net::IpAddr;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;

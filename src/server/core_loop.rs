@@ -34,16 +34,16 @@ use std::sync::Arc;
 
 use super::admin;
 use super::connections::Connections;
+use super::connections::house::OPERATORS_MAX;
+use super::connections::socket::{Interest, Ready, Watch, Watched};
 use super::follows::Follows;
 use super::guards::Gone;
-use super::house::OPERATORS_MAX;
 use super::ingress::Trade;
 use super::machine::disk::DiskWatch;
 use super::plan::topology::Wait;
 use super::process::clock::Steps;
 use super::process::roles;
 use super::process::signals::Ending;
-use super::socket::{Interest, Ready, Watch, Watched};
 use super::threads::executor::Turns;
 use super::threads::marks::Marks;
 use super::threads::mesh::Mesh;

@@ -4,7 +4,7 @@
 //! what can be computed from that; no secret, and not the MAC that would have been right.
 
 use super::caller::Caller;
-use super::connection::Intent;
+use super::connections::connection::Intent;
 use super::ingress::{Trade, venue_of};
 use super::request::Request;
 use super::work::Refused;

@@ -4,7 +4,7 @@
 //! the same frames.
 
 use super::caller::Callers;
-use super::connection::KeyName;
+use super::connections::connection::KeyName;
 use crate::domain::{Position, TimeMs};
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;

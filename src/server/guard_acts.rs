@@ -2,7 +2,7 @@
 //! back. Reads never stand in the way of a heartbeat. These acts allocate: they are few.
 
 use super::caller::Caller;
-use super::connection::KeyName;
+use super::connections::connection::KeyName;
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
 use super::key_acts::{refused, write_refusal};

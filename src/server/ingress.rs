@@ -19,8 +19,8 @@
 use std::sync::Arc;
 
 use super::caller::{Caller, Callers};
-use super::connection::{Intent, Line, Timed};
 use super::connections::Client;
+use super::connections::connection::{Intent, Line, Timed};
 use super::core_loop::{Step, connection_word};
 use super::guard_acts::{Promise, promise};
 use super::plan::Plan;

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use hdrhistogram::Histogram as Hdr;
 
 use super::admin::write_json;
-use super::connection::Door;
+use super::connections::connection::Door;
 use super::core_loop::CoreLoop;
 use super::operator::request::Refusal;
 use super::threads::shared::Shared;

@@ -5,7 +5,7 @@
 )]
 
 use super::caller::Caller;
-use super::connection::Intent;
+use super::connections::connection::Intent;
 use super::ingress::{Trade, of_read};
 use super::request::Request;
 use super::threads::mesh::{Mesh, Share};

@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::caller::Caller;
-use super::connection::Intent;
+use super::connections::connection::Intent;
 use super::core_loop::connection_word;
 use super::errors;
 use super::explain::{self, Judged};

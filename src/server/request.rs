@@ -1,6 +1,6 @@
 //! The next request in a connection's buffer, if it is there whole.
 
-use super::connection::{Connection, Input};
+use super::connections::connection::{Connection, Input};
 use crate::http::{self, BadRequest, BodyFraming, Chunked, Head, Limits};
 
 /// A whole request: borrowed from the buffer that it came into.

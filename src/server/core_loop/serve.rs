@@ -7,13 +7,15 @@ use crate::http::route::NoRoute;
 use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::admin;
-use crate::server::connection::{Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed};
+use crate::server::connections::connection::{
+    Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
+};
+use crate::server::connections::socket::{Interest, Watched};
 use crate::server::connections::{Client, List};
 use crate::server::ingress;
 use crate::server::proxies;
 use crate::server::reading::{self, Reading};
 use crate::server::request::{self, Found, Request};
-use crate::server::socket::{Interest, Watched};
 use crate::server::threads::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::threads::shared::Phase;
 use crate::stats::{Laps, Stage};

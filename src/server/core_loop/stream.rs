@@ -12,12 +12,12 @@ use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
 use crate::reader::{Channel, Heard};
-use crate::server::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
+use crate::server::connections::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
+use crate::server::connections::held::Held;
+use crate::server::connections::socket::{self, Moved};
 use crate::server::connections::{Client, List};
 use crate::server::followed::Followed;
 use crate::server::follows::Follows;
-use crate::server::held::Held;
-use crate::server::socket::{self, Moved};
 use crate::server::threads::marks::Marks;
 
 /// An end of a stream that the server decides on.
@@ -482,8 +482,8 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
 mod tests {
     use super::*;
     use crate::limits::{Mode, RateLimits, Scope};
-    use crate::server::connection::Door;
-    use crate::server::held::HELD_BYTES_MAX;
+    use crate::server::connections::connection::Door;
+    use crate::server::connections::held::HELD_BYTES_MAX;
     use std::io::Read;
     use std::net::IpAddr;
     use std::os::unix::net::UnixStream;

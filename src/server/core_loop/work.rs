@@ -5,7 +5,7 @@ use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::journal::Durability;
 use crate::server::acts;
-use crate::server::connection::{Door, KEPT_BYTES_MAX};
+use crate::server::connections::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::{Client, List};
 use crate::server::follows::Follows;
 use crate::server::guards;

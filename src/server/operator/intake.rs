@@ -24,7 +24,7 @@ use crate::ledger::MarketRow;
 use crate::registrar::{self, NewMarket};
 use crate::server::acts;
 use crate::server::admin::Pending;
-use crate::server::connection::OPEN_MAX;
+use crate::server::connections::connection::OPEN_MAX;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use crate::server::ingress::Trade;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};

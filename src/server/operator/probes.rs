@@ -14,7 +14,9 @@ use rustix::time::{ClockId, clock_gettime};
 use super::speed;
 use crate::journal::{self, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
-use crate::server::descriptors;
+use crate::server::admin;
+use crate::server::connections::descriptors;
+use crate::server::connections::socket;
 use crate::server::machine::crowd::Crowd;
 use crate::server::machine::disk;
 use crate::server::machine::disk_count::DiskCount;
@@ -27,7 +29,6 @@ use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
 use crate::server::threads::executor::{self, Ground};
-use crate::server::{admin, socket};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };

@@ -5,7 +5,7 @@ use super::options::Options;
 use super::topology::Topology;
 use crate::auth::KnownSigners;
 use crate::registry::ROWS_MAX;
-use crate::server::held::HELD_BYTES_MAX;
+use crate::server::connections::held::HELD_BYTES_MAX;
 
 /// How much of everything a process has room for, and how long it waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,8 +5,8 @@ use std::os::fd::OwnedFd;
 
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::server::admin::Pending;
-use crate::server::connection::Carried;
 use crate::server::connections::Client;
+use crate::server::connections::connection::Carried;
 use crate::server::ingress::Trade;
 use crate::server::replaces::ReplaceJob;
 use crate::server::toll::Toll;

@@ -18,7 +18,7 @@ mod line;
 use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
-use super::connections::List;
+use super::List;
 use super::held::Held;
 use super::socket::Interest;
 use crate::domain::{ApiKey, WalletNo};

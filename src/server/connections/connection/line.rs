@@ -2,7 +2,7 @@
 
 use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
-use crate::server::held::Held;
+use crate::server::connections::held::Held;
 use crate::server::pages::{Page, Pages};
 use crate::server::threads::tally::Tally;
 use crate::server::timing;

@@ -1,7 +1,7 @@
 //! Lines of requests, as their connection sees them.
 
 use super::*;
-use crate::server::connection::Connection;
+use crate::server::connections::connection::Connection;
 
 fn answered(connection: &mut Connection, number: u32, text: &[u8], at: u64) {
     connection.line.answer(number).expect("open").extend_from_slice(text);
