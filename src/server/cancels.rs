@@ -4,8 +4,8 @@
 //! kills the order if it arrives later. So a cancel of named orders asks the other shards at most twice. An order may
 //! arrive at its shard between the two rounds: a shard buries only what it still does not know, and cancels the rest.
 
-use super::caller::Caller;
 use super::ingress::Trade;
+use super::requests::caller::Caller;
 use super::threads::mesh::{Mesh, Share};
 use super::threads::message::{Answer, Asked, Letter, Question, Ticket};
 use super::wide::{Wide, WideJob};

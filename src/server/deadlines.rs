@@ -5,7 +5,7 @@
 )]
 
 use super::ingress::Trade;
-use super::toll::Toll;
+use super::requests::toll::Toll;
 use super::work::Refused;
 use crate::domain::{Reject, TimeMs};
 use crate::http::Head;

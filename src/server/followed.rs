@@ -3,8 +3,8 @@
 //! The reader's loop has one, and its streams; with `cpu.feed` the feed's loop has another with all streams, made from
 //! the same frames.
 
-use super::caller::Callers;
 use super::connections::connection::KeyName;
+use super::requests::caller::Callers;
 use crate::domain::{Position, TimeMs};
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;

@@ -1,11 +1,11 @@
 //! Heartbeats and fill-rate breakers: from a key-holder's request on its trading loop to the registrar and
 //! back. Reads never stand in the way of a heartbeat. These acts allocate: they are few.
 
-use super::caller::Caller;
 use super::connections::connection::KeyName;
 use super::core_loop::REGISTRAR_LOOP;
 use super::ingress::Trade;
 use super::key_acts::{refused, write_refusal};
+use super::requests::caller::Caller;
 use super::threads::mesh::Mesh;
 use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
 use super::work::{Asker, Form, Refused};

@@ -18,7 +18,6 @@
 
 use std::sync::Arc;
 
-use super::caller::{Caller, Callers};
 use super::connections::Client;
 use super::connections::connection::{Intent, Line, Timed};
 use super::core_loop::{Step, connection_word};
@@ -27,12 +26,13 @@ use super::plan::Plan;
 use super::process::clock::Clock;
 use super::render;
 use super::replaces::ReplaceJobs;
-use super::request::Request;
+use super::requests::caller::{Caller, Callers};
+use super::requests::request::Request;
+use super::requests::toll::Toll;
 use super::staging::Staged;
 use super::threads::mesh::Mesh;
 use super::threads::message::{ActJob, Ticket};
 use super::timing;
-use super::toll::Toll;
 use super::wide::WideJobs;
 use super::work::{Asker, Form, Outcome, Refused, Works};
 use crate::auth::{Venue, Verifier};
@@ -121,7 +121,10 @@ impl Trade {
             replaces: ReplaceJobs::default(),
             callers: parts.callers,
             clock: parts.clock,
-            verifier: Verifier::with_known_signers(super::caller::domains(plan), plan.known_signers_bytes),
+            verifier: Verifier::with_known_signers(
+                super::requests::caller::domains(plan),
+                plan.known_signers_bytes,
+            ),
             venue: plan.venue,
             first_order_links: plan.dev,
             explains: plan.explains,

@@ -1,8 +1,8 @@
 //! What key-holders do to their keys: from a request at the reader's to the registrar and back.
 
-use super::caller::Caller;
-use super::explain::{Explanation, Judged};
 use super::reading::{Read, Reading};
+use super::requests::caller::Caller;
+use super::requests::explain::{Explanation, Judged};
 use super::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 use crate::auth::Credentials;
 use crate::auth::explain;
@@ -130,8 +130,8 @@ fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
     let judged = Judged { now, window_s: reading.followed.callers.l1_window_s() };
     let chain = reading.verifier.domains().chain();
     match explain::claim(chain, claim, now, judged.window_s) {
-        Ok(signing) => super::explain::signing(&signing),
-        Err(presenting) => super::explain::claiming(&presenting, judged),
+        Ok(signing) => super::requests::explain::signing(&signing),
+        Err(presenting) => super::requests::explain::claiming(&presenting, judged),
     }
 }
 

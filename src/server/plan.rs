@@ -28,9 +28,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::machine::files::this_machine;
-use super::pages::Pages;
 use super::process::snapshotter::Pace;
-use super::proxies::Proxies;
+use super::requests::pages::Pages;
+use super::requests::proxies::Proxies;
 use crate::auth::{KnownSigners, Venue};
 use crate::catalog::MarketDefaults;
 use crate::domain::Collateral;

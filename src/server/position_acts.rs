@@ -4,10 +4,10 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::caller::Caller;
 use super::connections::connection::Intent;
 use super::ingress::{Trade, of_read};
-use super::request::Request;
+use super::requests::caller::Caller;
+use super::requests::request::Request;
 use super::threads::mesh::{Mesh, Share};
 use super::threads::message::{Asked, Question, Ticket};
 use super::words;

@@ -10,17 +10,18 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
-use super::caller::Caller;
 use super::connections::connection::Intent;
 use super::core_loop::connection_word;
 use super::errors;
-use super::explain::{self, Judged};
 use super::followed::Followed;
 use super::ingress::SIGNATURES_PER_TURN;
+use super::key_acts;
+use super::requests::caller::Caller;
+use super::requests::explain::{self, Judged};
+use super::requests::toll;
 use super::searching::{Late, Searching};
 use super::threads::mesh::POST_SLOTS;
 use super::threads::message::{ActJob, ReadJob};
-use super::{key_acts, toll};
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
 use crate::domain::{Position, Reject, TimeMs};

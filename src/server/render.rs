@@ -1,7 +1,7 @@
 //! Trading answers as bytes, by form and by dialect.
 
 use super::core_loop::connection_word;
-use super::toll::Toll;
+use super::requests::toll::Toll;
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::Reject;
 use crate::http::respond::{ContentType, Extras, Response, retry_after_s};

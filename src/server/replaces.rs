@@ -4,11 +4,11 @@
 //! A [`ReplaceJob`] is filled, done here or sent to the shard's loop and back, and kept for the next
 //! time, so a replace allocates only until there are as many jobs as were ever under way at once.
 
-use super::caller::Caller;
 use super::ingress::{Trade, of_read};
+use super::requests::caller::Caller;
+use super::requests::toll::Toll;
 use super::threads::mesh::Mesh;
 use super::threads::message::Letter;
-use super::toll::Toll;
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};
 use crate::domain::{OrderId, Position, Reject, TimeMs, WalletNo};

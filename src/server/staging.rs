@@ -5,9 +5,9 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::caller::Caller;
 use super::ingress::{Trade, of_read, venue_of};
 use super::links::Claimed;
+use super::requests::caller::Caller;
 use super::threads::mesh::{Mesh, Share};
 use super::threads::message::{Asked, Question, Ticket};
 use super::words;

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 
 use super::cancels::Round;
 use super::connections::Client;
-use super::explain::Explanation;
 use super::replaces::ReplaceEnd;
+use super::requests::explain::Explanation;
 use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::http::respond::RateLimit;

@@ -13,9 +13,9 @@ use crate::server::connections::connection::{
 use crate::server::connections::socket::{Interest, Watched};
 use crate::server::connections::{Client, List};
 use crate::server::ingress;
-use crate::server::proxies;
 use crate::server::reading::{self, Reading};
-use crate::server::request::{self, Found, Request};
+use crate::server::requests::proxies;
+use crate::server::requests::request::{self, Found, Request};
 use crate::server::threads::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::threads::shared::Phase;
 use crate::stats::{Laps, Stage};

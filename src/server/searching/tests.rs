@@ -95,7 +95,7 @@ impl Rig {
             deadline_ms: 0,
             keep_alive: true,
             answer: Vec::new(),
-            toll: crate::server::toll::Toll::default(),
+            toll: crate::server::requests::toll::Toll::default(),
             at: Position(0),
         });
         let query = Query {

@@ -9,7 +9,7 @@ use crate::server::connections::Client;
 use crate::server::connections::connection::Carried;
 use crate::server::ingress::Trade;
 use crate::server::replaces::ReplaceJob;
-use crate::server::toll::Toll;
+use crate::server::requests::toll::Toll;
 use crate::server::wide::WideJob;
 use crate::shard::{Acted, CancelRefusal, Placed, ReadyOrder, Refusal, UserAct};
 

@@ -3,10 +3,10 @@
 use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
 use crate::server::connections::held::Held;
-use crate::server::pages::{Page, Pages};
+use crate::server::requests::pages::{Page, Pages};
+use crate::server::requests::toll::Toll;
 use crate::server::threads::tally::Tally;
 use crate::server::timing;
-use crate::server::toll::Toll;
 use crate::server::work::WorkNo;
 use crate::stats::{Laps, Stage};
 

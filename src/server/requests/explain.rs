@@ -4,28 +4,28 @@
 //! what can be computed from that; no secret, and not the MAC that would have been right.
 
 use super::caller::Caller;
-use super::connections::connection::Intent;
-use super::ingress::{Trade, venue_of};
 use super::request::Request;
-use super::work::Refused;
 use crate::auth::explain::{self, Check, KnownDomain, Presenting, Signing};
 use crate::domain::{Reject, TimeMs};
 use crate::http::{Head, Route};
 use crate::json::{ShortText, Writer};
+use crate::server::connections::connection::Intent;
+use crate::server::ingress::{Trade, venue_of};
+use crate::server::work::Refused;
 
 /// An `explain` object.
-pub(super) type Explanation = Box<[u8]>;
+pub(in crate::server) type Explanation = Box<[u8]>;
 
 /// When a request was judged.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Judged {
-    pub(super) now: TimeMs,
-    pub(super) window_s: u64,
+pub(in crate::server) struct Judged {
+    pub(in crate::server) now: TimeMs,
+    pub(in crate::server) window_s: u64,
 }
 
 impl Trade {
     /// Explains the refusal of a whole request.
-    pub(super) fn explain_request(
+    pub(in crate::server) fn explain_request(
         &mut self,
         route: &Route<'_>,
         request: &Request<'_>,
@@ -49,7 +49,7 @@ impl Trade {
     }
 
     /// Explains the refusal of one order, and keeps it until the answer is written.
-    pub(super) fn explain_item(&mut self, work: u32, item: usize, caller: &Caller, refused: &Refused) {
+    pub(in crate::server) fn explain_item(&mut self, work: u32, item: usize, caller: &Caller, refused: &Refused) {
         let explained = match (&self.orders[item], refused.reject) {
             (
                 Ok(order),
@@ -72,7 +72,7 @@ impl Trade {
 }
 
 /// Explains the headers of a request.
-pub(super) fn presenting(
+pub(in crate::server) fn presenting(
     found: &Presenting,
     head: &Head<'_>,
     route: &Route<'_>,
@@ -97,12 +97,12 @@ pub(super) fn presenting(
 }
 
 /// Explains the headers of an L1 request.
-pub(super) fn claiming(found: &Presenting, judged: Judged) -> Explanation {
+pub(in crate::server) fn claiming(found: &Presenting, judged: Judged) -> Explanation {
     written(found.check, |json| clock(json, found, judged))
 }
 
 /// Explains a signature.
-pub(super) fn signing(found: &Signing) -> Explanation {
+pub(in crate::server) fn signing(found: &Signing) -> Explanation {
     written(found.check, |json| {
         json.key("digest").hex(&found.digest.0).key("domain");
         domain(json, &found.domain);

@@ -2,8 +2,6 @@
 
 use std::sync::Arc;
 
-use super::connections::connection::Intent;
-use super::plan::Plan;
 use super::toll::Toll;
 use crate::auth::explain::{Check, Presenting};
 use crate::auth::l2::Request;
@@ -15,6 +13,8 @@ use crate::limits::{Moment, RateLimits};
 use crate::reader::Credentials;
 use crate::registrar::{self, Entrance, Presented};
 use crate::registry::{KeyState, Registry};
+use crate::server::connections::connection::Intent;
+use crate::server::plan::Plan;
 
 /// Keys that a loop keeps ready.
 const KEYS_READY: u32 = 4_096;
@@ -40,7 +40,7 @@ pub(crate) struct Callers {
     read_window_s: u64,
     limits: Arc<RateLimits>,
     /// The turn's time, as limits count it.
-    pub(super) moment: Moment,
+    pub(in crate::server) moment: Moment,
 }
 
 impl Callers {
@@ -112,17 +112,17 @@ impl Callers {
     }
 
     /// The limits that callers are counted by.
-    pub(super) fn limits(&self) -> &RateLimits {
+    pub(in crate::server) fn limits(&self) -> &RateLimits {
         &self.limits
     }
 
     /// Counts a request by the address that it came from, before anything about it is checked.
-    pub(super) fn charge(&self, toll: &mut Toll, endpoint: Endpoint) -> Result<(), Reject> {
+    pub(in crate::server) fn charge(&self, toll: &mut Toll, endpoint: Endpoint) -> Result<(), Reject> {
         toll.pay(&self.limits, endpoint, self.moment)
     }
 
     /// Counts a request of `count` orders, one of which was counted when its caller was checked.
-    pub(super) fn charge_orders(
+    pub(in crate::server) fn charge_orders(
         &self,
         toll: &mut Toll,
         endpoint: Endpoint,

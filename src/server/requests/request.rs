@@ -1,7 +1,7 @@
 //! The next request in a connection's buffer, if it is there whole.
 
-use super::connections::connection::{Connection, Input};
 use crate::http::{self, BadRequest, BodyFraming, Chunked, Head, Limits};
+use crate::server::connections::connection::{Connection, Input};
 
 /// A whole request: borrowed from the buffer that it came into.
 #[derive(Clone, Copy, Debug)]
