@@ -19,36 +19,23 @@ pub mod rig;
 
 mod acts;
 mod admin;
-mod cancels;
 mod connections;
 mod console;
 mod core_loop;
-mod deadlines;
-mod decisions;
 mod errors;
 mod followed;
 mod follows;
-mod guard_acts;
 mod guards;
-mod ingress;
 mod key_acts;
-mod links;
 mod metrics;
 mod operator;
-mod position_acts;
 mod process;
 mod reading;
-mod render;
-mod replaces;
 mod requests;
 mod searcher;
 mod searching;
-mod staging;
 mod threads;
-mod timing;
-mod wide;
-mod words;
-mod work;
+mod trading;
 
 pub use process::run::run;
 

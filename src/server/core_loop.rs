@@ -4,7 +4,7 @@
 //! them for whom much waits already:
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
 //! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
-//!    [`super::ingress::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
+//!    [`super::trading::SIGNATURES_PER_TURN`] signature checks. After each, the journal's thread is woken and answers
 //!    that are due leave before the next begins. Before the first stream's client is heard, frames of the log;
 //! 3. what other loops sent;
 //! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader, frames of the feed;
@@ -38,7 +38,6 @@ use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
 use super::follows::Follows;
 use super::guards::Gone;
-use super::ingress::Trade;
 use super::machine::disk::DiskWatch;
 use super::plan::topology::Wait;
 use super::process::clock::Steps;
@@ -50,7 +49,8 @@ use super::threads::mesh::Mesh;
 use super::threads::message::ActJob;
 use super::threads::shared::{Phase, Shared};
 use super::threads::tally::Tally;
-use super::work::WorkNo;
+use super::trading::Trade;
+use super::trading::work::WorkNo;
 use crate::domain::{Position, TimeMs};
 use crate::http::respond;
 use crate::http::route::HostPrefixes;

@@ -8,10 +8,10 @@
 
 use super::acts;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::ingress::Trade;
 use super::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use super::threads::shared::Phase;
-use super::work::WorkNo;
+use super::trading::Trade;
+use super::trading::work::WorkNo;
 use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
 

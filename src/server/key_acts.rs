@@ -161,7 +161,7 @@ pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: 
 }
 
 fn revoke(
-    trade: &mut super::ingress::Trade,
+    trade: &mut super::trading::Trade,
     now: TimeMs,
     principal: crate::domain::WalletNo,
     meant: Option<ApiKey>,

@@ -4,7 +4,6 @@
 use std::net::SocketAddr;
 
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::ingress::Trade;
 use super::plan::options::Options;
 use super::plan::topology::{Topology, Wait};
 use super::plan::{Plan, Start, plan_on};
@@ -12,6 +11,7 @@ use super::process::clock::Clock;
 use super::process::start::{End, Running, begin, start_but};
 use super::reading::Reading;
 use super::threads::executor::Turns;
+use super::trading::Trade;
 use crate::auth::{KnownSigners, Tally};
 use crate::domain::{
     Address, Collateral, ConditionId, FeeSchedule, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId,

@@ -9,13 +9,13 @@ use crate::journal::Durability;
 use crate::server::acts;
 use crate::server::connections::List;
 use crate::server::followed::Followed;
-use crate::server::ingress::Trade;
 use crate::server::machine::disk::Shortage;
 use crate::server::plan::topology::{SPIN_TURNS, Wait};
 use crate::server::process::signals::Ending;
 use crate::server::reading::Reading;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
+use crate::server::trading::Trade;
 use crate::shard::Shard;
 
 /// Connections whose deadlines are looked at in one turn.

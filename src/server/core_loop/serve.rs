@@ -12,12 +12,12 @@ use crate::server::connections::connection::{
 };
 use crate::server::connections::socket::{Interest, Watched};
 use crate::server::connections::{Client, List};
-use crate::server::ingress;
 use crate::server::reading::{self, Reading};
 use crate::server::requests::proxies;
 use crate::server::requests::request::{self, Found, Request};
 use crate::server::threads::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::threads::shared::Phase;
+use crate::server::trading;
 use crate::stats::{Laps, Stage};
 
 /// What became of the request at the front of a connection's buffer.
@@ -175,7 +175,7 @@ impl CoreLoop {
             return self.listen(client, connection);
         }
         if connection.line.signs
-            && (pass == Pass::Cancels || !self.trade.as_ref().is_some_and(ingress::Trade::may_sign))
+            && (pass == Pass::Cancels || !self.trade.as_ref().is_some_and(trading::Trade::may_sign))
         {
             return Step::Later;
         }
@@ -314,7 +314,7 @@ impl CoreLoop {
             };
         }
         if pass == Pass::Cancels && !is_cancel(route.endpoint) {
-            line.signs = ingress::needs_signature(route.endpoint);
+            line.signs = trading::needs_signature(route.endpoint);
             return Step::Later;
         }
         if !self.has_recovered() {

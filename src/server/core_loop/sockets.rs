@@ -15,7 +15,7 @@ use crate::server::guards::{self, Gone};
 use crate::server::process::roles;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
-use crate::server::work::WorkNo;
+use crate::server::trading::work::WorkNo;
 
 /// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all
 /// clients share.

@@ -15,9 +15,9 @@ use crate::registrar::{self, MoneyOrder};
 use crate::server::acts;
 use crate::server::admin::{Done, Pending, write_json};
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
-use crate::server::ingress::Trade;
 use crate::server::requests::request::Request;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::server::trading::Trade;
 
 /// Takes a request that was admitted and that the listener does not answer itself.
 pub(crate) fn begin(

@@ -26,8 +26,8 @@ use crate::server::acts;
 use crate::server::admin::Pending;
 use crate::server::connections::connection::OPEN_MAX;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use crate::server::ingress::Trade;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::server::trading::Trade;
 use crate::shard;
 
 /// Bytes of text that go into the log before orders are let through.

@@ -13,8 +13,8 @@ use crate::journal::layout::ActKind;
 use crate::json::Writer;
 use crate::registrar::{self, MarketNames};
 use crate::server::core_loop::CoreLoop;
-use crate::server::ingress::Trade;
 use crate::server::threads::message::{Errand, Report};
+use crate::server::trading::Trade;
 use crate::shard::UserAct;
 
 /// Holders that one errand pays, so that a large market's redeem lets orders through in between.

@@ -26,7 +26,6 @@ use crate::registry::{Full, Registry, RegistryWriter};
 use crate::server::core_loop::Roles;
 use crate::server::followed::Followed;
 use crate::server::follows::Follows;
-use crate::server::ingress::{self, Trade};
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::operator::journal::law;
 use crate::server::plan::Plan;
@@ -38,6 +37,7 @@ use crate::server::searching::Searching;
 use crate::server::threads::executor;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Shared;
+use crate::server::trading::{self, Trade};
 use crate::shard::{Lacks, Shard, ShardSettings, Unrestored};
 
 /// What the main thread keeps of other threads while the loops use them.
@@ -192,7 +192,7 @@ fn give_roles(
         let trade = trades.then(|| {
             let shard = loop_plan.shard;
             let take = |number: u16| of_shards[usize::from(number)].take().expect("each shard has one loop");
-            let parts = ingress::Parts {
+            let parts = trading::Parts {
                 shard: shard.map(take),
                 registrar: if shard == Some(0) { registrar.take() } else { None },
                 shard_no: shard.map(ShardNo),

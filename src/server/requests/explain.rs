@@ -10,8 +10,8 @@ use crate::domain::{Reject, TimeMs};
 use crate::http::{Head, Route};
 use crate::json::{ShortText, Writer};
 use crate::server::connections::connection::Intent;
-use crate::server::ingress::{Trade, venue_of};
-use crate::server::work::Refused;
+use crate::server::trading::work::Refused;
+use crate::server::trading::{Trade, venue_of};
 
 /// An `explain` object.
 pub(in crate::server) type Explanation = Box<[u8]>;
@@ -49,7 +49,13 @@ impl Trade {
     }
 
     /// Explains the refusal of one order, and keeps it until the answer is written.
-    pub(in crate::server) fn explain_item(&mut self, work: u32, item: usize, caller: &Caller, refused: &Refused) {
+    pub(in crate::server) fn explain_item(
+        &mut self,
+        work: u32,
+        item: usize,
+        caller: &Caller,
+        refused: &Refused,
+    ) {
         let explained = match (&self.orders[item], refused.reject) {
             (
                 Ok(order),

@@ -268,7 +268,7 @@ mod tests {
     use crate::server::process::clock::Clock;
     use crate::server::process::signals;
     use crate::server::threads::message::{Answer, Question, Ticket};
-    use crate::server::wide::{Wide, WideJobs};
+    use crate::server::trading::wide::{Wide, WideJobs};
 
     fn meshes() -> Vec<Mesh> {
         let options = Options { cpu_shards: 2, ..Options::of_dev() };

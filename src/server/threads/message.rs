@@ -7,10 +7,10 @@ use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::server::admin::Pending;
 use crate::server::connections::Client;
 use crate::server::connections::connection::Carried;
-use crate::server::ingress::Trade;
-use crate::server::replaces::ReplaceJob;
 use crate::server::requests::toll::Toll;
-use crate::server::wide::WideJob;
+use crate::server::trading::Trade;
+use crate::server::trading::replaces::ReplaceJob;
+use crate::server::trading::wide::WideJob;
 use crate::shard::{Acted, CancelRefusal, Placed, ReadyOrder, Refusal, UserAct};
 
 /// A piece of work of the loop that asks, and which of its items is meant.

@@ -6,8 +6,8 @@ use crate::server::connections::held::Held;
 use crate::server::requests::pages::{Page, Pages};
 use crate::server::requests::toll::Toll;
 use crate::server::threads::tally::Tally;
-use crate::server::timing;
-use crate::server::work::WorkNo;
+use crate::server::trading::timing;
+use crate::server::trading::work::WorkNo;
 use crate::stats::{Laps, Stage};
 
 /// Open requests per connection; more stay unread.

@@ -7,15 +7,15 @@
 use std::collections::VecDeque;
 
 use super::cancels::Round;
-use super::connections::Client;
 use super::replaces::ReplaceEnd;
-use super::requests::explain::Explanation;
 use super::wide::{IDS_KEPT, WIDE_WORKS_MAX};
 use crate::domain::{Dialect, OrderId, Position, Reject, WalletNo};
 use crate::http::respond::RateLimit;
 use crate::json::ShortText;
 use crate::json::answer::{NotCancelled, Refusal, TradeName};
 use crate::json::read::ORDERS_MAX;
+use crate::server::connections::Client;
+use crate::server::requests::explain::Explanation;
 use crate::stats::Laps;
 
 /// Trading requests under way on one loop.

@@ -4,12 +4,12 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::ingress::Trade;
-use super::requests::toll::Toll;
+use super::Trade;
 use super::work::Refused;
 use crate::domain::{Reject, TimeMs};
 use crate::http::Head;
 use crate::json::{ShortText, decimal};
+use crate::server::requests::toll::Toll;
 use crate::shard::ReadyOrder;
 
 impl Trade {

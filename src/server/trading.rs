@@ -11,30 +11,51 @@
 //! Curve operations are the one expensive step. Orders wait for theirs in [`Trade::staged`], at
 //! most one request's at a time, and at most [`SIGNATURES_PER_TURN`] are done in a turn, so that
 //! cancels and answers never wait long behind a batch.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `work` | requests under way: what was asked, what the shards said so far |
+//! | `deadlines` | until when a request's orders may be judged |
+//! | `staging` | orders on their way to their shards |
+//! | `links` | in `dev`, whose a deposit wallet becomes by its first order |
+//! | `replaces` | orders that take each other's places, all together |
+//! | `cancels`, `wide` | cancels, for which every shard is asked |
+//! | `position_acts` | splits, merges, redeems |
+//! | `guard_acts` | heartbeats and fill-rate breakers |
+//! | `decisions` | what shards decided, and what other loops ask of this one |
+//! | `words`, `render` | what they said as people read it, and as bytes |
+//! | `timing` | what the time of a request went to |
 #![allow(
     clippy::result_large_err,
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
+
+mod cancels;
+mod deadlines;
+mod decisions;
+mod guard_acts;
+mod links;
+mod position_acts;
+mod render;
+pub(super) mod replaces;
+mod staging;
+pub(super) mod timing;
+pub(super) mod wide;
+mod words;
+pub(super) mod work;
 
 use std::sync::Arc;
 
 use super::connections::Client;
 use super::connections::connection::{Intent, Line, Timed};
 use super::core_loop::{Step, connection_word};
-use super::guard_acts::{Promise, promise};
 use super::plan::Plan;
 use super::process::clock::Clock;
-use super::render;
-use super::replaces::ReplaceJobs;
 use super::requests::caller::{Caller, Callers};
 use super::requests::request::Request;
 use super::requests::toll::Toll;
-use super::staging::Staged;
 use super::threads::mesh::Mesh;
 use super::threads::message::{ActJob, Ticket};
-use super::timing;
-use super::wide::WideJobs;
-use super::work::{Asker, Form, Outcome, Refused, Works};
 use crate::auth::{Venue, Verifier};
 use crate::domain::{
     Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
@@ -48,6 +69,11 @@ use crate::registrar::Registrar;
 use crate::registry::Registry;
 use crate::shard::{OrderScope, ReadyOrder, Shard};
 use crate::stats::{Laps, Stage};
+use guard_acts::{Promise, promise};
+use replaces::ReplaceJobs;
+use staging::Staged;
+use wide::WideJobs;
+use work::{Asker, Form, Outcome, Refused, Works};
 
 /// Curve operations in one turn; each costs 26 µs, or 7 for a known signer.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
@@ -60,28 +86,28 @@ pub(crate) struct Trade {
     /// This loop's shard; an ingress loop has none.
     pub(super) shard: Option<Shard>,
     pub(super) registrar: Option<Registrar>,
-    pub(super) shard_no: Option<ShardNo>,
+    shard_no: Option<ShardNo>,
     pub(super) shards: u16,
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
-    pub(super) wide_jobs: WideJobs,
-    pub(super) replaces: ReplaceJobs,
+    wide_jobs: WideJobs,
+    replaces: ReplaceJobs,
     pub(super) callers: Callers,
-    pub(super) clock: Clock,
+    clock: Clock,
     pub(super) verifier: Verifier,
     pub(super) venue: Venue,
     /// The first order of a deposit wallet links it: `dev` only.
-    pub(super) first_order_links: bool,
+    first_order_links: bool,
     /// Refused signatures are explained: `dev` only.
-    pub(super) explains: bool,
-    pub(super) bodies: BodyReader,
-    pub(super) body: Vec<u8>,
-    pub(super) staged: Option<Staged>,
+    explains: bool,
+    bodies: BodyReader,
+    body: Vec<u8>,
+    staged: Option<Staged>,
     pub(super) orders: Vec<Result<SignedOrder, ReadError>>,
     /// The order that is on its way to its shard is written here; `None` only meanwhile.
-    pub(super) ready: Option<Box<ReadyOrder>>,
-    pub(super) ids: Vec<OrderId>,
-    pub(super) signatures_left: usize,
+    ready: Option<Box<ReadyOrder>>,
+    ids: Vec<OrderId>,
+    signatures_left: usize,
     /// What the request under way says of its connection.
     promise: Promise,
     /// Where the time of the request under way went.
@@ -396,19 +422,19 @@ impl Trade {
     }
 
     /// A request under way has finished `stage`.
-    pub(super) fn lap_of(&mut self, work: u32, stage: Stage) {
+    fn lap_of(&mut self, work: u32, stage: Stage) {
         self.works.work(work).laps.lap(stage, self.clock.elapsed_ns());
     }
 
     /// The caller's wallet of this address.
-    pub(super) fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
+    fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
         let wallet = self.registry.wallet_of(address);
         let wallet =
             wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
         wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
     }
 
-    pub(super) fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {
+    fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {
         let item = &mut self.works.work(ticket.work).items[ticket.item as usize];
         item.outcome = Outcome::Refused { refused, replayed: false };
         self.works.came(ticket.work);
@@ -461,7 +487,7 @@ impl Trade {
 }
 
 /// The refusal of a body.
-pub(super) fn of_read(error: &ReadError) -> Refused {
+fn of_read(error: &ReadError) -> Refused {
     Refused {
         field: error.field,
         got: error.got,

@@ -4,20 +4,20 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::connections::connection::Intent;
-use super::ingress::{Trade, of_read};
-use super::requests::caller::Caller;
-use super::requests::request::Request;
-use super::threads::mesh::{Mesh, Share};
-use super::threads::message::{Asked, Question, Ticket};
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};
+use super::{Trade, of_read};
 use crate::auth::ActTerms;
 use crate::auth::explain::{self, Signing};
 use crate::domain::{Position, Reject, Shares, TimeMs};
 use crate::http::{Endpoint, Route};
 use crate::journal::layout::ActKind;
 use crate::json::read::SignedAct;
+use crate::server::connections::connection::Intent;
+use crate::server::requests::caller::Caller;
+use crate::server::requests::request::Request;
+use crate::server::threads::mesh::{Mesh, Share};
+use crate::server::threads::message::{Asked, Question, Ticket};
 use crate::shard::{Acted, Refusal, UserAct};
 
 impl Trade {
@@ -61,7 +61,7 @@ impl Trade {
     }
 
     /// Explains why the act of this request was refused; only to a caller that is identified.
-    pub(super) fn explain_act(
+    pub(in crate::server) fn explain_act(
         &mut self,
         route: &Route<'_>,
         request: &Request<'_>,

@@ -1,9 +1,7 @@
 //! What shards decided about orders, here and on other loops, and what other loops ask of this one.
 
+use super::Trade;
 use super::cancels::bury_here;
-use super::ingress::Trade;
-use super::threads::mesh::Mesh;
-use super::threads::message::{Answer, Asked, Question, Ticket, Told};
 use super::words;
 use super::work::{Outcome, Refused};
 use crate::auth;
@@ -11,18 +9,20 @@ use crate::domain::trade::{TradeId, settlement_hash};
 use crate::domain::{OrderId, Position, TimeMs};
 use crate::json::answer::TradeName;
 use crate::registrar::Registrar;
+use crate::server::threads::mesh::Mesh;
+use crate::server::threads::message::{Answer, Asked, Question, Ticket, Told};
 use crate::shard::ahead::{Before, Coming};
 use crate::shard::{Placed, Shard, Status};
 
 /// What shards said, here and elsewhere.
 impl Trade {
     /// This loop's shard; other loops send questions only to a loop that has one.
-    pub(super) fn own_shard(&mut self) -> &mut Shard {
+    pub(in crate::server) fn own_shard(&mut self) -> &mut Shard {
         self.shard.as_mut().expect("shards are asked on their own loops")
     }
 
     /// The registrar, for acts that were sent to its loop.
-    pub(super) fn own_registrar(&mut self) -> &mut Registrar {
+    pub(in crate::server) fn own_registrar(&mut self) -> &mut Registrar {
         self.registrar.as_mut().expect("the registrar is asked on its own loop")
     }
 
@@ -31,7 +31,7 @@ impl Trade {
         self.shard.as_ref().map_or(Position(0), Shard::last_claimed)
     }
 
-    pub(super) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
+    pub(in crate::server) fn placed(&mut self, ticket: Ticket, placed: &Placed, at: Position) {
         let work = self.works.work(ticket.work);
         work.decided_at(at);
         let item = &mut work.items[ticket.item as usize];

@@ -1,19 +1,19 @@
 //! Heartbeats and fill-rate breakers: from a key-holder's request on its trading loop to the registrar and
 //! back. Reads never stand in the way of a heartbeat. These acts allocate: they are few.
 
-use super::connections::connection::KeyName;
-use super::core_loop::REGISTRAR_LOOP;
-use super::ingress::Trade;
-use super::key_acts::{refused, write_refusal};
-use super::requests::caller::Caller;
-use super::threads::mesh::Mesh;
-use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
+use super::Trade;
 use super::work::{Asker, Form, Refused};
 use crate::domain::{ApiKey, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
 use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
+use crate::server::connections::connection::KeyName;
+use crate::server::core_loop::REGISTRAR_LOOP;
+use crate::server::key_acts::{refused, write_refusal};
+use crate::server::requests::caller::Caller;
+use crate::server::threads::mesh::Mesh;
+use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
 
 /// What a key-holder asks of its guards.
 #[derive(Clone, Copy, Debug)]
@@ -50,7 +50,7 @@ impl Trade {
     }
 
     /// Takes what the registrar said.
-    pub(super) fn told_of_act(&mut self, work: u32, status: u16, body: Vec<u8>, at: Position) {
+    pub(in crate::server) fn told_of_act(&mut self, work: u32, status: u16, body: Vec<u8>, at: Position) {
         let pending = self.works.work(work);
         pending.decided_at(at);
         pending.told = (status, body);

@@ -5,15 +5,15 @@
     reason = "a refusal carries its words by value, so that nothing allocates"
 )]
 
-use super::ingress::{Trade, of_read, venue_of};
 use super::links::Claimed;
-use super::requests::caller::Caller;
-use super::threads::mesh::{Mesh, Share};
-use super::threads::message::{Asked, Question, Ticket};
 use super::words;
 use super::work::{Item, Outcome, Refused};
+use super::{Trade, of_read, venue_of};
 use crate::auth::Verifier;
 use crate::domain::{Address, Mode, OrderId, Reject, SignedOrder, TimeMs};
+use crate::server::requests::caller::Caller;
+use crate::server::threads::mesh::{Mesh, Share};
+use crate::server::threads::message::{Asked, Question, Ticket};
 use crate::shard::ReadyOrder;
 use crate::shard::ahead::{Before, Coming};
 use crate::stats::Stage;

@@ -4,18 +4,18 @@
 //! A [`ReplaceJob`] is filled, done here or sent to the shard's loop and back, and kept for the next
 //! time, so a replace allocates only until there are as many jobs as were ever under way at once.
 
-use super::ingress::{Trade, of_read};
-use super::requests::caller::Caller;
-use super::requests::toll::Toll;
-use super::threads::mesh::Mesh;
-use super::threads::message::Letter;
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};
+use super::{Trade, of_read};
 use crate::domain::{OrderId, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
 use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::{ORDERS_MAX, REPLACED_MAX};
+use crate::server::requests::caller::Caller;
+use crate::server::requests::toll::Toll;
+use crate::server::threads::mesh::Mesh;
+use crate::server::threads::message::Letter;
 use crate::shard::{IfGone, ReadyOrder, Replace, ReplacePart, ReplaceRefusal, Replaced, Shard};
 
 const _: () = assert!(
@@ -159,13 +159,13 @@ impl Trade {
     }
 
     /// Does a replace of another loop on this shard.
-    pub(super) fn do_replace(&mut self, job: &mut ReplaceJob, now: TimeMs) {
+    pub(in crate::server) fn do_replace(&mut self, job: &mut ReplaceJob, now: TimeMs) {
         let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
         job.run(self.own_shard(), now);
     }
 
     /// Takes what the shard decided.
-    pub(super) fn told_of_replace(&mut self, job: Box<ReplaceJob>) {
+    pub(in crate::server) fn told_of_replace(&mut self, job: Box<ReplaceJob>) {
         let work = self.works.work(job.work);
         work.decided_at(job.at);
         match job.done.expect("the shard has decided") {

@@ -1,12 +1,12 @@
 //! Trading answers as bytes, by form and by dialect.
 
-use super::core_loop::connection_word;
-use super::requests::toll::Toll;
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::Reject;
 use crate::http::respond::{ContentType, Extras, Response, retry_after_s};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
+use crate::server::core_loop::connection_word;
+use crate::server::requests::toll::Toll;
 use crate::shard::ReplacePart;
 
 /// The headers of an answer to a request that was refused before any shard heard of it.

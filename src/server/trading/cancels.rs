@@ -4,15 +4,15 @@
 //! kills the order if it arrives later. So a cancel of named orders asks the other shards at most twice. An order may
 //! arrive at its shard between the two rounds: a shard buries only what it still does not know, and cancels the rest.
 
-use super::ingress::Trade;
-use super::requests::caller::Caller;
-use super::threads::mesh::{Mesh, Share};
-use super::threads::message::{Answer, Asked, Letter, Question, Ticket};
+use super::Trade;
 use super::wide::{Wide, WideJob};
 use super::work::Work;
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::CancelScope;
+use crate::server::requests::caller::Caller;
+use crate::server::threads::mesh::{Mesh, Share};
+use crate::server::threads::message::{Answer, Asked, Letter, Question, Ticket};
 use crate::shard::{CancelRefusal, OrderScope, Shard};
 
 /// How far the search for orders to be cancelled has come.
@@ -116,7 +116,7 @@ impl Trade {
     }
 
     /// Takes another shard's answer about many orders.
-    pub(super) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
+    pub(in crate::server) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
         match job.wide {
@@ -140,7 +140,7 @@ impl Trade {
     }
 
     /// Does what another loop's cancel asks of this shard.
-    pub(super) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
+    pub(in crate::server) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
         let principal = job.principal;
         let shard = self.own_shard();
         match job.wide {

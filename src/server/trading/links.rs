@@ -14,13 +14,13 @@
 //! taking the makers of a FOK) can still end the order, and leaves the wallet linked. These acts allocate: they happen
 //! once for each wallet.
 
-use super::core_loop::REGISTRAR_LOOP;
-use super::ingress::Trade;
-use super::threads::mesh::Mesh;
-use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
+use super::Trade;
 use super::work::Refused;
 use crate::domain::{Address, OrderFields, Reject, SignatureType, WalletKind, WalletNo};
 use crate::registrar;
+use crate::server::core_loop::REGISTRAR_LOOP;
+use crate::server::threads::mesh::Mesh;
+use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::shard::{Placed, ReadyOrder, Refusal};
 
 /// Whether the maker of an order may be linked by it.
