@@ -22,18 +22,12 @@ mod admin;
 mod connections;
 mod console;
 mod core_loop;
-mod errors;
-mod followed;
-mod follows;
 mod guards;
-mod key_acts;
 mod metrics;
 mod operator;
 mod process;
 mod reading;
 mod requests;
-mod searcher;
-mod searching;
 mod threads;
 mod trading;
 

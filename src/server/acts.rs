@@ -3,8 +3,8 @@
 
 use super::admin;
 use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::key_acts::write_refusal;
 use super::operator::intake;
+use super::reading::key_acts::write_refusal;
 use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::json::Writer;

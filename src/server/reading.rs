@@ -5,20 +5,31 @@
 //! answered 503 with `Retry-After`.
 //!
 //! Account routes are here too: API keys are checked before the reader is asked, and acts on keys are sent to the
-//! registrar (`key_acts`).
+//! registrar.
+//!
+//! | file | what it knows |
+//! |---|---|
+//! | `followed` | the state as far as the loop has followed the log, and the streams that are told of it |
+//! | `follows` | what a loop follows the log with: this role, or the feed alone |
+//! | `searching`, `searcher` | searches as the loop sees them, and the thread that does them |
+//! | `key_acts` | what key-holders do to their keys |
+//! | `errors` | the catalogue of errors |
+
+pub(super) mod errors;
+pub(super) mod followed;
+pub(super) mod follows;
+pub(super) mod key_acts;
+pub(super) mod searcher;
+pub(super) mod searching;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
 use super::connections::connection::Intent;
 use super::core_loop::connection_word;
-use super::errors;
-use super::followed::Followed;
-use super::key_acts;
 use super::requests::caller::Caller;
 use super::requests::explain::{self, Judged};
 use super::requests::toll;
-use super::searching::{Late, Searching};
 use super::threads::mesh::POST_SLOTS;
 use super::threads::message::{ActJob, ReadJob};
 use super::trading::SIGNATURES_PER_TURN;
@@ -34,6 +45,8 @@ use crate::json::Writer;
 use crate::json::answer::{self, Refusal};
 use crate::ledger::{CHECKPOINT_FRAMES, HASH_LAG_BYTES_MAX, Ledger};
 use crate::reader::{self, ReadRequest, Reader};
+use followed::Followed;
+use searching::{Late, Searching};
 
 /// Unreadable places that are reported one by one; later ones are only counted.
 const UNREADABLE_SAID_MAX: usize = 100;
@@ -70,8 +83,8 @@ pub(crate) struct Parts {
 
 /// The reader and the reads that wait for it.
 pub(crate) struct Reading {
-    pub(super) followed: Followed,
-    pub(super) verifier: Verifier,
+    followed: Followed,
+    verifier: Verifier,
     hashes: Hashes,
     prefixes: HostPrefixes,
     searching: Searching,
@@ -89,11 +102,11 @@ pub(crate) struct Reading {
     unreadable: u64,
     unreadable_said: BTreeSet<Box<str>>,
     /// Refused credentials are explained: `dev` only.
-    pub(super) explains: bool,
+    explains: bool,
 }
 
 /// What became of a read that has no body yet.
-pub(super) enum Read {
+enum Read {
     /// It has its whole answer.
     Written(Box<ReadJob>),
     /// The registrar is asked.
@@ -440,12 +453,7 @@ impl Reading {
     }
 
     /// Writes a refusal as the body and returns its status; a limit that refused says how long it lasts.
-    pub(super) fn refuse(
-        &mut self,
-        reject: Reject,
-        retry_after_s: Option<u32>,
-        explain: Option<&[u8]>,
-    ) -> u16 {
+    fn refuse(&mut self, reject: Reject, retry_after_s: Option<u32>, explain: Option<&[u8]>) -> u16 {
         self.body.clear();
         let refusal = Refusal { retry_after_s, explain, ..Refusal::plain(reject) };
         answer::refused(&mut Writer::new(&mut self.body), &refusal);

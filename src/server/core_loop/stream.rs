@@ -16,8 +16,8 @@ use crate::server::connections::connection::{Connection, Door, Hears, KEPT_BYTES
 use crate::server::connections::held::Held;
 use crate::server::connections::socket::{self, Moved};
 use crate::server::connections::{Client, List};
-use crate::server::followed::Followed;
-use crate::server::follows::Follows;
+use crate::server::reading::followed::Followed;
+use crate::server::reading::follows::Follows;
 use crate::server::threads::marks::Marks;
 
 /// An end of a stream that the server decides on.

@@ -7,11 +7,11 @@ use crate::journal::Durability;
 use crate::server::acts;
 use crate::server::connections::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::{Client, List};
-use crate::server::follows::Follows;
 use crate::server::guards;
 use crate::server::operator::intake;
 use crate::server::process::snapshotter;
 use crate::server::reading::Reading;
+use crate::server::reading::follows::Follows;
 use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 
 /// Messages taken from one other loop in one turn.

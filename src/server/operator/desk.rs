@@ -13,7 +13,7 @@ use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::reader::Reader;
 use crate::server::core_loop::CoreLoop;
-use crate::server::follows::Follows;
+use crate::server::reading::follows::Follows;
 
 /// How often a look-up lets the reader follow some frames, up to what clients were told.
 const CATCH_UPS_MAX: u32 = 10_000;

@@ -37,7 +37,7 @@ fn execute(command: Command) -> Result<ExitCode, String> {
         Command::Serve(args) => serve(&args),
         Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
         Command::Config(ConfigCommand::Print(args)) => print_options(&args),
-        Command::Errors => say(&crate::server::errors::markdown()),
+        Command::Errors => say(&crate::server::reading::errors::markdown()),
         Command::Version { verbose } => say(&version(verbose)),
         _ => Err("this command belongs to no room".to_owned()),
     }

@@ -10,7 +10,7 @@ use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
-use crate::server::key_acts::{refused, write_refusal};
+use crate::server::reading::key_acts::{refused, write_refusal};
 use crate::server::requests::caller::Caller;
 use crate::server::threads::mesh::Mesh;
 use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};

@@ -6,7 +6,7 @@ use crate::domain::{ConditionId, FeeSchedule, Mode, Position, Shares, Tick, Time
 use crate::journal::layout::{EventText, ItemText, MarketAdded, MarketMode};
 use crate::reader::{PriceSide, Settings, WalletSettings};
 use crate::server::connections::Client;
-use crate::server::searcher::{Answer, Progress};
+use crate::server::reading::searcher::{Answer, Progress};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 

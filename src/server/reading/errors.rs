@@ -4,7 +4,6 @@
 //! they do. `outcry errors` prints it as Markdown, which is also kept in the repository
 //! (`tests/errors.rs` says when that is stale), and `GET /errors` serves it as JSON.
 
-use super::core_loop::CLOSES;
 use crate::auth::explain::Check;
 use crate::domain::Reject;
 use crate::http::head::BadRequest;
@@ -14,6 +13,7 @@ use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::reader::errors::ERRORS;
 use crate::registrar::Refusal;
+use crate::server::core_loop::CLOSES;
 use std::fmt::Write;
 use std::sync::LazyLock;
 

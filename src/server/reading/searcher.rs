@@ -17,10 +17,10 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use super::plan::topology;
-use super::threads::executor;
-use super::threads::shared::Shared;
 use crate::catalog::search::{EventText, Fault, Found, Hit, MarketText, Query, Search, TagText, Weight};
+use crate::server::plan::topology;
+use crate::server::threads::executor;
+use crate::server::threads::shared::Shared;
 
 /// Letters on their way to the thread. Each has at most [`BYTES_PER_LETTER`] and one text more:
 /// with the longest texts there are, 8 MiB.
@@ -119,7 +119,7 @@ pub(super) struct Progress {
 }
 
 /// The loop's ends of both queues.
-pub(super) struct Ends {
+pub(in crate::server) struct Ends {
     /// To the thread.
     pub(super) letters: SyncSender<Letter>,
     /// From the thread.
@@ -137,7 +137,7 @@ pub(crate) struct Searcher {
 
 impl Searcher {
     /// Starts the thread.
-    pub(super) fn start(shared: &Arc<Shared>) -> Result<(Self, Ends), String> {
+    pub(in crate::server) fn start(shared: &Arc<Shared>) -> Result<(Self, Ends), String> {
         let (letters, inbox) = sync_channel(LETTERS_MAX);
         let (outbox, answers) = sync_channel(LETTERS_MAX);
         let progress = Arc::new(Progress::default());
@@ -151,7 +151,7 @@ impl Searcher {
     }
 
     /// Ends the thread after the letter that it reads now.
-    pub(super) fn stop(self) {
+    pub(in crate::server) fn stop(self) {
         self.progress.stopped.store(true, Ordering::Release);
         // A full queue needs no letter: the thread is awake and looks at the flag.
         let _ = self.letters.try_send(Letter::Stop);

@@ -1,9 +1,6 @@
 //! What key-holders do to their keys: from a request at the reader's to the registrar and back.
 
-use super::reading::{Read, Reading};
-use super::requests::caller::Caller;
-use super::requests::explain::{Explanation, Judged};
-use super::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
+use super::{Read, Reading};
 use crate::auth::Credentials;
 use crate::auth::explain;
 use crate::auth::l1::Claim;
@@ -13,6 +10,9 @@ use crate::http::respond::retry_after_s;
 use crate::http::{AuthHeaders, Endpoint, Head, Query};
 use crate::json::{Writer, name};
 use crate::registrar::{ListedKey, Refusal};
+use crate::server::requests::caller::Caller;
+use crate::server::requests::explain::{Explanation, Judged};
+use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 
 /// True for routes of an API key that the registrar answers.
 pub(super) fn is_one(endpoint: Endpoint) -> bool {
@@ -130,8 +130,8 @@ fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
     let judged = Judged { now, window_s: reading.followed.callers.l1_window_s() };
     let chain = reading.verifier.domains().chain();
     match explain::claim(chain, claim, now, judged.window_s) {
-        Ok(signing) => super::requests::explain::signing(&signing),
-        Err(presenting) => super::requests::explain::claiming(&presenting, judged),
+        Ok(signing) => crate::server::requests::explain::signing(&signing),
+        Err(presenting) => crate::server::requests::explain::claiming(&presenting, judged),
     }
 }
 
@@ -161,7 +161,7 @@ pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: 
 }
 
 fn revoke(
-    trade: &mut super::trading::Trade,
+    trade: &mut crate::server::trading::Trade,
     now: TimeMs,
     principal: crate::domain::WalletNo,
     meant: Option<ApiKey>,
@@ -237,7 +237,7 @@ pub(crate) fn refused(refusal: Refusal) -> Report {
 }
 
 /// The fields of a refusal.
-pub(super) fn write_refusal(json: &mut Writer<'_>, wire: &Wire) {
+pub(in crate::server) fn write_refusal(json: &mut Writer<'_>, wire: &Wire) {
     json.key("error").text(wire.error).key("code").text(wire.code);
     if let Some(seconds) = retry_after_s(wire.status) {
         json.key("retry_after_seconds").number(seconds.into());

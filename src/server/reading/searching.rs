@@ -20,12 +20,12 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::TrySendError;
 
 use super::searcher::{BYTES_PER_LETTER, Ends, LETTERS_MAX, Letter, NEWS_PER_LETTER, News};
-use super::threads::message::ReadJob;
 use crate::catalog::search::{Found, Hit, Query, Weight};
 use crate::catalog::{Catalog, event_key};
 use crate::domain::{ItemKind, MarketNo};
 use crate::journal::layout::Record;
 use crate::reader::Reader;
+use crate::server::threads::message::ReadJob;
 
 /// Searches that wait for their answers. One more is answered 503. Each holds a letter of its loop until then, and
 /// other reads, which are fast, need most of those.
@@ -70,7 +70,7 @@ pub(super) enum Late {
 }
 
 /// The loop's side of searching.
-pub(super) struct Searching {
+pub(in crate::server) struct Searching {
     ends: Ends,
     line: VecDeque<Item>,
     events: Vec<Known>,
@@ -132,7 +132,7 @@ impl Noted {
 
 impl Searching {
     /// Begins with everything that `reader` has.
-    pub(super) fn new(ends: Ends, reader: &Reader) -> Self {
+    pub(in crate::server) fn new(ends: Ends, reader: &Reader) -> Self {
         let mut searching = Self {
             ends,
             line: VecDeque::new(),

@@ -1,7 +1,7 @@
 //! What a loop follows the log with.
 
+use super::Reading;
 use super::followed::Followed;
-use super::reading::Reading;
 use crate::domain::{Position, TimeMs};
 
 /// The reader's loop has the state that reads are answered from, and with it all streams; with `cpu.feed` another loop

@@ -3,13 +3,13 @@
 //! The reader's loop has one, and its streams; with `cpu.feed` the feed's loop has another with all streams, made from
 //! the same frames.
 
-use super::connections::connection::KeyName;
-use super::requests::caller::Callers;
 use crate::domain::{Position, TimeMs};
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
 use crate::journal::{Archive, Follower};
 use crate::reader::{Feed, Heard, ReadRequest, Reader};
+use crate::server::connections::connection::KeyName;
+use crate::server::requests::caller::Callers;
 
 /// Frames applied at once; twice as many in a turn in which a stream's client is heard.
 const FRAMES_AT_ONCE: usize = 256;
@@ -19,9 +19,9 @@ const SHED_PER_TURN: usize = 256;
 /// The state at a position of the log, and whom streams tell of it.
 pub(crate) struct Followed {
     /// Checks credentials.
-    pub(super) callers: Callers,
+    pub(in crate::server) callers: Callers,
     /// The state.
-    pub(super) reader: Reader,
+    pub(in crate::server) reader: Reader,
     feed: Feed,
     follower: Follower,
     /// Whether frames up to the last mark were left for the next time.
