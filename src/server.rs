@@ -17,12 +17,10 @@ pub mod plan;
 #[doc(hidden)]
 pub mod rig;
 
-mod acts;
 mod admin;
 mod connections;
 mod console;
 mod core_loop;
-mod guards;
 mod metrics;
 mod operator;
 mod process;

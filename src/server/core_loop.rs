@@ -18,7 +18,19 @@
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is
 //! answered 425 and reads 503.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `sockets` | clients come, bytes come and go, clients leave |
+//! | `serve` | requests in buffers: what they are, and who answers them |
+//! | `work` | what other loops sent, and the roles' own work |
+//! | `acts` | acts on their way: posted, confirmed, answered |
+//! | `guards` | cancels a key's orders when its owner cannot |
+//! | `stream` | connections that became streams |
+//! | `idle` | deadlines, sleep, the end |
 
+pub(super) mod acts;
+mod guards;
 mod idle;
 mod serve;
 mod sockets;
@@ -36,7 +48,6 @@ use super::admin;
 use super::connections::Connections;
 use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
-use super::guards::Gone;
 use super::machine::disk::DiskWatch;
 use super::plan::topology::Wait;
 use super::process::clock::Steps;
@@ -56,6 +67,7 @@ use crate::http::respond;
 use crate::http::route::HostPrefixes;
 use crate::limits::Moment;
 use crate::shard::Shard;
+use guards::Gone;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -99,11 +111,11 @@ pub(crate) struct CoreLoop {
     pub(super) follows: Follows,
     /// Bytes that streams were to be told before the first of their clients was heard in this turn; none before that.
     told_before_hearing: Option<usize>,
-    pub(super) connections: Connections,
+    connections: Connections,
     pub(super) now: TimeMs,
     pub(super) elapsed_ms: u64,
     /// The turn's time, as limits count it.
-    pub(super) moment: Moment,
+    moment: Moment,
     /// When the first held request may go on.
     held_until: Option<Moment>,
     pub(super) token: admin::Token,
@@ -112,7 +124,7 @@ pub(crate) struct CoreLoop {
     /// How many breakers had tripped when this loop last rang the registrar's.
     trips_rung: u32,
     /// And when it last looked for keys whose orders are to be cancelled.
-    pub(super) trips_looked: u32,
+    trips_looked: u32,
     /// The end of the last frame that the journal's thread was woken for.
     told_journal: Position,
     /// The position up to which answers could leave at the last release.
@@ -120,9 +132,9 @@ pub(crate) struct CoreLoop {
     /// Errands that continue on this loop in the next turn, each with the loop that sent it.
     going_on: VecDeque<(usize, Box<ActJob>)>,
     /// The server's own acts for which the post had no room, each with the loop that it goes to.
-    pub(super) unsent: VecDeque<(usize, Box<ActJob>)>,
+    unsent: VecDeque<(usize, Box<ActJob>)>,
     /// Keys whose connections are lost, each with the request that has to be decided first.
-    pub(super) lost: Vec<(Gone, WorkNo)>,
+    lost: Vec<(Gone, WorkNo)>,
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,

@@ -4,9 +4,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::CoreLoop;
+use super::acts;
 use crate::domain::Position;
 use crate::journal::Durability;
-use crate::server::acts;
 use crate::server::connections::List;
 use crate::server::machine::disk::Shortage;
 use crate::server::plan::topology::{SPIN_TURNS, Wait};

@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::CoreLoop;
+use super::guards::{self, Gone};
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::house::SAY_EVERY_MS;
 use crate::server::connections::socket::{self, Interest, Moved, Ready, Watched};
-use crate::server::guards::{self, Gone};
 use crate::server::process::roles;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;

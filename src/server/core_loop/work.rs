@@ -1,13 +1,13 @@
 //! What other loops sent, and the roles' own work.
 
+use super::acts;
+use super::guards;
 use super::serve::write_refusal;
 use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::journal::Durability;
-use crate::server::acts;
 use crate::server::connections::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::connections::{Client, List};
-use crate::server::guards;
 use crate::server::operator::intake;
 use crate::server::process::snapshotter;
 use crate::server::reading::Reading;

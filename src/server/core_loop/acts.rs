@@ -1,13 +1,13 @@
 //! Acts on their way: posted to the loop that does them, confirmed by every loop that they bind,
 //! answered when that is done.
 
-use super::admin;
-use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::operator::intake;
-use super::reading::key_acts::write_refusal;
-use super::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
+use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::json::Writer;
+use crate::server::admin;
+use crate::server::operator::intake;
+use crate::server::reading::key_acts::write_refusal;
+use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::shard::Placed;
 
 /// Sends an act to the loop that does it. If that has no room, the act is refused as busy; the server's own acts are

@@ -7,13 +7,13 @@
 //! switch is still armed, and goes off again.
 
 use super::acts;
-use super::core_loop::{CoreLoop, REGISTRAR_LOOP};
-use super::threads::message::{ActJob, Binding, Errand, Purpose, Report};
-use super::threads::shared::Phase;
-use super::trading::Trade;
-use super::trading::work::WorkNo;
+use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{ApiKey, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
+use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::server::threads::shared::Phase;
+use crate::server::trading::Trade;
+use crate::server::trading::work::WorkNo;
 
 /// Switches and breakers that are dealt with in one turn, so that orders come in between.
 const FIRED_PER_TURN: usize = 16;
