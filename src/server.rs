@@ -17,11 +17,8 @@ pub mod plan;
 #[doc(hidden)]
 pub mod rig;
 
-mod admin;
 mod connections;
-mod console;
 mod core_loop;
-mod metrics;
 mod operator;
 mod process;
 mod reading;

@@ -76,7 +76,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
     ("glommio", &["src/server/threads/executor.rs"]),
-    ("hdrhistogram", &["src/server/metrics.rs"]),
+    ("hdrhistogram", &["src/server/operator/metrics.rs"]),
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
     ("libc", &["src/memory/mapping.rs"]),

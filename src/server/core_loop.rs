@@ -44,11 +44,11 @@ use std::collections::VecDeque;
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use super::admin;
 use super::connections::Connections;
 use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
 use super::machine::disk::DiskWatch;
+use super::operator::admin;
 use super::plan::topology::Wait;
 use super::process::clock::Steps;
 use super::process::roles;

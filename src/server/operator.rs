@@ -2,6 +2,9 @@
 //!
 //! | file | what it knows |
 //! |---|---|
+//! | `admin` | the operator's listener: who may talk to it, and what asks nothing of other loops |
+//! | `console` | the page on it, and which requests of a browser are the page's own |
+//! | `metrics` | what it reports of the process's work |
 //! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
 //! | `desk` | markets, events and wallets as the operator names them |
 //! | `books` | books as the console shows them |
@@ -17,8 +20,10 @@
 
 pub(crate) mod account;
 pub(crate) mod act;
+pub(super) mod admin;
 pub(crate) mod books;
 pub(crate) mod client;
+mod console;
 pub(crate) mod desk;
 pub(crate) mod dev;
 pub(crate) mod host;
@@ -27,6 +32,7 @@ pub(crate) mod intake;
 pub(crate) mod journal;
 pub(crate) mod market;
 pub(crate) mod market_acts;
+mod metrics;
 pub(crate) mod probes;
 pub(crate) mod request;
 pub(crate) mod speed;

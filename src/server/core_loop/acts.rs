@@ -4,7 +4,7 @@
 use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{Mode, Position, Reject, TimeMs};
 use crate::json::Writer;
-use crate::server::admin;
+use crate::server::operator::admin;
 use crate::server::operator::intake;
 use crate::server::reading::key_acts::write_refusal;
 use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};

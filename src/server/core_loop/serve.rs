@@ -6,12 +6,12 @@ use crate::http::respond::{self, Extras};
 use crate::http::route::NoRoute;
 use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
-use crate::server::admin;
 use crate::server::connections::connection::{
     Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
 };
 use crate::server::connections::socket::{Interest, Watched};
 use crate::server::connections::{Client, List};
+use crate::server::operator::admin;
 use crate::server::reading::{self, Reading};
 use crate::server::requests::proxies;
 use crate::server::requests::request::{self, Found, Request};

@@ -4,6 +4,7 @@
 //! Requests are judged by `request`, markets are found in the ledger, and only what was found is
 //! sent. The registrar and the shards refuse by name; `{got}` in their words is filled in here.
 
+use super::admin::{Done, Pending, write_json};
 use super::desk::{self, Place};
 use super::request::{self, Asked, MarketName, Movement, Refusal};
 use super::{books, intake, made_up_reference, market_acts};
@@ -12,7 +13,6 @@ use crate::http::respond::Extras;
 use crate::journal::layout::{MoneyDirection, RemovalReason};
 use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
-use crate::server::admin::{Done, Pending, write_json};
 use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::server::requests::request::Request;

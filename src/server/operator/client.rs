@@ -9,8 +9,8 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
+use super::admin;
 use crate::catalog::Fields;
-use crate::server::admin;
 use crate::server::plan::command::AdminArgs;
 
 /// How long an answer may take. Imports of many rows wait for the disk.

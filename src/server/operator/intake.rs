@@ -12,6 +12,7 @@
 use std::collections::VecDeque;
 
 use super::act::{self, registrar_of, said};
+use super::admin::Pending;
 use super::desk::{self, Place};
 use super::request::Refusal;
 use crate::catalog::{
@@ -22,7 +23,6 @@ use crate::domain::{MarketNo, Mode, Payout, Reject, Tick, TimeMs};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 use crate::registrar::{self, NewMarket};
-use crate::server::admin::Pending;
 use crate::server::connections::connection::OPEN_MAX;
 use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};

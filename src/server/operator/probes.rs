@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
 use rustix::time::{ClockId, clock_gettime};
 
+use super::admin;
 use super::speed;
 use crate::journal::{self, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
-use crate::server::admin;
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
 use crate::server::machine::crowd::Crowd;

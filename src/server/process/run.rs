@@ -82,7 +82,7 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     complain(running.recovered());
-    if crate::server::admin::token_of_environment().is_none() {
+    if crate::server::operator::admin::token_of_environment().is_none() {
         complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
     }
     complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use crate::journal;
 use crate::json::name;
-use crate::server::admin;
+use crate::server::operator::admin;
 
 /// Bytes of the secret.
 pub(crate) const SECRET_BYTES: usize = 32;

@@ -25,9 +25,9 @@ use crate::domain::Position;
 use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
 use crate::ledger::{Ledger, archived_again};
 use crate::reader::{Reader, Settings};
-use crate::server::admin::{self, Pending};
 use crate::server::core_loop::CoreLoop;
 use crate::server::machine::system;
+use crate::server::operator::admin::{self, Pending};
 use crate::server::threads::shared::Shared;
 
 /// When snapshots are made by themselves.

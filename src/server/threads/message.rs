@@ -4,9 +4,9 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
-use crate::server::admin::Pending;
 use crate::server::connections::Client;
 use crate::server::connections::connection::Carried;
+use crate::server::operator::admin::Pending;
 use crate::server::requests::toll::Toll;
 use crate::server::trading::Trade;
 use crate::server::trading::replaces::ReplaceJob;

@@ -6,15 +6,15 @@ use std::fmt::Write;
 use hdrhistogram::Histogram as Hdr;
 
 use super::admin::write_json;
-use super::connections::connection::Door;
-use super::core_loop::CoreLoop;
-use super::operator::request::Refusal;
-use super::threads::shared::Shared;
-use super::threads::tally::{JournalTally, Tally};
+use super::request::Refusal;
 use crate::http::Query;
 use crate::http::respond::{ContentType, Extras, Response};
 use crate::json::Writer;
 use crate::limits::Limited;
+use crate::server::connections::connection::Door;
+use crate::server::core_loop::CoreLoop;
+use crate::server::threads::shared::Shared;
+use crate::server::threads::tally::{JournalTally, Tally};
 use crate::stats::{Histogram, LARGEST_NS, Stage};
 
 /// Upper bounds of the buckets in `/metrics`, in nanoseconds, and as Prometheus wants them, in seconds.

@@ -8,22 +8,22 @@
 //!
 //! What the operator does to markets, accounts and modes is in `operator`.
 
-use super::connections::Client;
+use super::act;
 use super::console;
-use super::core_loop::{CoreLoop, connection_word};
 use super::metrics;
-use super::operator::act;
-use super::plan::Plan;
-use super::process::secret::TOKEN_CHARACTERS_MIN;
-use super::reading::Reading;
-use super::requests::request::Request;
-use super::requests::toll;
-use super::threads::shared::Shared;
 use crate::auth::MacKey;
 use crate::domain::Position;
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::{Head, Method, Query};
 use crate::json::Writer;
+use crate::server::connections::Client;
+use crate::server::core_loop::{CoreLoop, connection_word};
+use crate::server::plan::Plan;
+use crate::server::process::secret::TOKEN_CHARACTERS_MIN;
+use crate::server::reading::Reading;
+use crate::server::requests::request::Request;
+use crate::server::requests::toll;
+use crate::server::threads::shared::Shared;
 use crate::topology::machine::counted;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -119,7 +119,7 @@ impl Token {
         }
         let token = match chosen_token()? {
             Some(token) => token,
-            None => super::process::secret::admin_token(&plan.data_dir)?,
+            None => crate::server::process::secret::admin_token(&plan.data_dir)?,
         };
         let code = Some(key.over([token.as_bytes()]));
         Ok(Self { key, code })
