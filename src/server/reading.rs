@@ -18,7 +18,7 @@
 pub(super) mod errors;
 pub(super) mod followed;
 pub(super) mod follows;
-pub(super) mod key_acts;
+mod key_acts;
 pub(super) mod searcher;
 pub(super) mod searching;
 

@@ -7,11 +7,13 @@
 //! | `toll` | the limits that it is counted in |
 //! | `caller` | who asks, by an API key |
 //! | `pages` | which web pages may read its answer |
+//! | `refusal` | what a refused act is answered with |
 //! | `explain` | in `dev`, what a refusal of a signature or of credentials says in addition |
 
 pub(super) mod caller;
 pub(super) mod explain;
 pub(super) mod pages;
 pub(super) mod proxies;
+pub(super) mod refusal;
 pub(super) mod request;
 pub(super) mod toll;

@@ -3,10 +3,9 @@
 
 use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{Mode, Position, Reject, TimeMs};
-use crate::json::Writer;
 use crate::server::operator::admin;
 use crate::server::operator::intake;
-use crate::server::reading::key_acts::write_refusal;
+use crate::server::requests::refusal;
 use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::shard::Placed;
 
@@ -26,11 +25,7 @@ pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
 /// Refuses an act for which there is no room now.
 pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
     let wire = Reject::Busy.wire();
-    let mut body = Vec::new();
-    let mut json = Writer::new(&mut body);
-    write_refusal(json.open_object(), &wire);
-    json.close_object();
-    answer(core, job, wire.status, &body);
+    answer(core, job, wire.status, &refusal::body(&wire));
 }
 
 /// Sends again the server's own acts and the confirmations for which there was no room.

@@ -15,6 +15,7 @@ use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
 use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
+use crate::server::requests::refusal;
 use crate::server::requests::request::Request;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::trading::Trade;
@@ -278,7 +279,9 @@ pub(super) fn refused_by_shard(refusal: &crate::shard::Refusal) -> Report {
 
 fn say_refusal(status: u16, code: &str, error: &str) -> Report {
     let mut body = Vec::new();
-    Writer::new(&mut body).open_object().key("error").text(error).key("code").text(code).close_object();
+    let mut json = Writer::new(&mut body);
+    refusal::write_words(json.open_object(), error, code);
+    json.close_object();
     Report::Answer(status, body)
 }
 

@@ -28,6 +28,7 @@ use crate::http::Method;
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::json::{ShortText, Writer, decimal, name};
+use crate::server::requests::refusal;
 
 /// The longest question of a market that the operator makes.
 const QUESTION_BYTES_MAX: usize = 1_024;
@@ -165,7 +166,7 @@ impl Refusal {
             format!("{}: got {got}; allowed: {}", self.field, self.allowed)
         };
         let mut json = Writer::new(out);
-        json.open_object().key("error").text(&error).key("code").text(self.code);
+        refusal::write_words(json.open_object(), &error, self.code);
         if !self.field.is_empty() {
             json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }

@@ -28,6 +28,7 @@ use crate::reader::{Reader, Settings};
 use crate::server::core_loop::CoreLoop;
 use crate::server::machine::system;
 use crate::server::operator::admin::{self, Pending};
+use crate::server::requests::refusal;
 use crate::server::threads::shared::Shared;
 
 /// When snapshots are made by themselves.
@@ -158,8 +159,8 @@ pub(crate) fn answer(core: &mut CoreLoop) -> bool {
                 json.key("stateHash").text(&format!("{:032x}", taken.hash)).close_object();
             }),
             Err(fault) => admin::finish(core, pending, 503, Position(0), |json| {
-                json.open_object().key("error").text(&format!("snapshot: {fault}"));
-                json.key("code").text("snapshot_failed").close_object();
+                refusal::write_words(json.open_object(), &format!("snapshot: {fault}"), "snapshot_failed");
+                json.close_object();
             }),
         }
     }

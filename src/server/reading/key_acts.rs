@@ -4,14 +4,13 @@ use super::{Read, Reading};
 use crate::auth::Credentials;
 use crate::auth::explain;
 use crate::auth::l1::Claim;
-use crate::domain::reject::Wire;
 use crate::domain::{ApiKey, Dialect, TimeMs};
-use crate::http::respond::retry_after_s;
 use crate::http::{AuthHeaders, Endpoint, Head, Query};
 use crate::json::{Writer, name};
 use crate::registrar::{ListedKey, Refusal};
 use crate::server::requests::caller::Caller;
 use crate::server::requests::explain::{Explanation, Judged};
+use crate::server::requests::refusal;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 
 /// True for routes of an API key that the registrar answers.
@@ -57,7 +56,7 @@ pub(super) fn of_wallet(
         };
         match made {
             Ok(credentials) => Report::Answer(200, trio(&credentials)),
-            Err(refusal) => refused(refusal),
+            Err(refusal) => refusal::report(refusal),
         }
     });
     Err(Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand))))
@@ -86,7 +85,7 @@ pub(super) fn of_readonly(
                 })
             }),
         };
-        told.map_or_else(refused, |body| Report::Answer(200, body))
+        told.map_or_else(refusal::report, |body| Report::Answer(200, body))
     });
     // Read-only keys are looked up where the reader is, which this answer passes: nobody else has to
     // have seen it.
@@ -173,7 +172,7 @@ fn revoke(
     };
     match revoked {
         Ok(()) => Report::Answer(200, b"{\"revoked\":true}".to_vec()),
-        Err(refusal) => refused(refusal),
+        Err(refusal) => refusal::report(refusal),
     }
 }
 
@@ -224,22 +223,4 @@ fn trio(credentials: &Credentials) -> Vec<u8> {
     json.key("passphrase").text(std::str::from_utf8(&credentials.passphrase).expect("hex is ASCII"));
     json.close_object();
     out
-}
-
-/// The answer to an act that the registrar refused.
-pub(crate) fn refused(refusal: Refusal) -> Report {
-    let wire = refusal.wire();
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    write_refusal(json.open_object(), &wire);
-    json.close_object();
-    Report::Answer(wire.status, out)
-}
-
-/// The fields of a refusal.
-pub(in crate::server) fn write_refusal(json: &mut Writer<'_>, wire: &Wire) {
-    json.key("error").text(wire.error).key("code").text(wire.code);
-    if let Some(seconds) = retry_after_s(wire.status) {
-        json.key("retry_after_seconds").number(seconds.into());
-    }
 }

@@ -10,8 +10,8 @@ use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
-use crate::server::reading::key_acts::{refused, write_refusal};
 use crate::server::requests::caller::Caller;
+use crate::server::requests::refusal;
 use crate::server::threads::mesh::Mesh;
 use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
 
@@ -41,10 +41,8 @@ impl Trade {
         let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
         let job = Box::new(ActJob::new(Purpose::Request(work), Binding::Nobody, errand));
         if mesh.post(REGISTRAR_LOOP, Letter::Act(job)).is_err() {
-            let Report::Answer(status, body) = refused(Refusal::LogFull) else {
-                unreachable!("a refusal is an answer");
-            };
-            self.told_of_act(work, status, body, Position(0));
+            let wire = Refusal::LogFull.wire();
+            self.told_of_act(work, wire.status, refusal::body(&wire), Position(0));
         }
         Ok(work)
     }
@@ -115,7 +113,7 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
     };
     match done {
         Ok(()) => Report::Answer(200, breaker(registrar.registry(), &key, now)),
-        Err(refusal) => refused(refusal),
+        Err(refusal) => refusal::report(refusal),
     }
 }
 
@@ -136,7 +134,7 @@ fn beat(
         }
         Err(BeatRefusal { refusal, valid }) => {
             let wire = refusal.wire();
-            write_refusal(&mut json, &wire);
+            refusal::write(&mut json, &wire);
             json.key("heartbeat_id");
             match valid {
                 Some(id) => json.uuid(id),
