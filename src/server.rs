@@ -11,6 +11,23 @@
 //! - A request in flight always has room for its answer; without room it is refused before
 //!   anything is taken.
 //! - Whatever comes back to a loop names the connection's slot and generation.
+//!
+//! # Rooms, in the order of a request
+//!
+//! | room | the question it answers |
+//! |---|---|
+//! | [`plan`] | what do the options say, and which loop runs where? |
+//! | `process` | how does it start, recover and end, and what is there one of? |
+//! | `threads` | where does a loop's thread come from, and how do loops talk? |
+//! | `core_loop` | what happens in a turn, and in which order? |
+//! | `connections` | who is let in, and what does a client have open? |
+//! | `requests` | where does a request end, where is it from, what does it pay, who asks? |
+//! | `trading` | what becomes of a trading request? |
+//! | `reading` | what becomes of a read, and of what follows the log? |
+//! | `operator` | what can the operator ask, on its listener and by commands? |
+//! | [`machine`] | what is looked at of the machine? |
+//!
+//! [`rig`] is a server that tests hold still. The head of each room lists its files.
 
 pub mod machine;
 pub mod plan;
