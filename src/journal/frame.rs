@@ -42,7 +42,7 @@ pub const PADDING: u16 = 0;
 pub(crate) const HEADER_WORDS: usize = FRAME_HEADER_BYTES / 8;
 
 /// Bytes of a line, on which frames begin.
-pub(crate) const LINE_BYTES: usize = FRAME_ALIGN as usize;
+pub(crate) const LINE_BYTES: usize = 64;
 
 /// A line, as words.
 pub type Line = [[u8; 8]; 8];
@@ -54,6 +54,7 @@ pub(crate) const HEAD_WORDS: usize = 8 - HEADER_WORDS;
 const ZEROS_AT: usize = 28;
 
 const _: () = assert!(FRAME_ALIGN.is_power_of_two(), "`frame_bytes` masks");
+const _: () = assert!(FRAME_ALIGN == LINE_BYTES as u64, "frames begin on lines");
 const _: () = assert!((FRAME_BYTES_MAX as u64).is_multiple_of(FRAME_ALIGN), "the largest frame is aligned");
 const _: () = assert!(FRAME_BYTES_MAX < u32::MAX as usize, "a length fits its field");
 
