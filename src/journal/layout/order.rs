@@ -5,7 +5,7 @@
 //! | bytes | part | written by |
 //! |------:|------|------------|
 //! |    32 | the head: when, and what was decided ([`Decision`]) | the shard |
-//! |   256 | what was received ([`Received`]), with zeros to the end of its last line; at most 576 | whoever checked it |
+//! |   256 | what was received ([`Received`]), with zeros to the end of the last line; at most 640 | who checked it |
 //! |    56 | for each fill | the shard |
 //! |    16 | for each removal | the shard |
 //!
@@ -330,8 +330,8 @@ impl Received {
         &self.lines[..self.count as usize]
     }
 
-    /// The payload of an order that was judged at `time`, without what was received. Fills and removals are written into
-    /// `room`, which has room for them.
+    /// The payload of an order that was judged at `time`, without what was received. Fills and removals are written
+    /// into `room`, which has room for them.
     #[allow(clippy::inline_always, reason = "mostly constant for an order that rests as it came")]
     #[inline(always)]
     pub fn decide(
