@@ -68,6 +68,9 @@ pub(crate) fn append_each(sum: u32, words: &[[u8; 8]]) -> u32 {
     append(sum, words.as_flattened())
 }
 
+/// The most lines of a stretch.
+pub(crate) const STRETCH_LINES_MAX: usize = 16;
+
 /// The checksum of lines, computed before it is known what comes in front of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stretch {
@@ -81,7 +84,7 @@ impl Stretch {
     /// The stretch of no lines, which [`sum_before`] does not take.
     pub(crate) const NOTHING: Self = Self { sum: 0, lines: 0, factor: 0 };
 
-    /// The stretch of at least one line, and of no more lines than [`FACTORS`] has entries.
+    /// The stretch of at least one line, and of at most [`STRETCH_LINES_MAX`].
     pub(crate) fn of(lines: &[Line]) -> Self {
         let count = u32::try_from(lines.len()).expect("a stretch is part of a frame");
         let sum = sum(lines.as_flattened().as_flattened());
@@ -93,6 +96,7 @@ impl Stretch {
 #[must_use]
 #[inline]
 pub(crate) fn sum_before(words: [u64; 4], stretch: &Stretch) -> u32 {
+    debug_assert!(0 < stretch.lines, "something was received");
     let [first, second, third, fourth] = words;
     if sums_words() && joins_stretches() {
         // SAFETY: by CHECKSUM-1 the processor has what the function is compiled for.
@@ -103,8 +107,8 @@ pub(crate) fn sum_before(words: [u64; 4], stretch: &Stretch) -> u32 {
 
 /// x^(512 n - 33) modulo the polynomial, for n = 1, 2, …: a sum times this, times the x^33 that the two instructions
 /// contribute, is the sum with n lines of zeros after it.
-const FACTORS: [u32; 16] = {
-    let mut factors = [0; 16];
+const FACTORS: [u32; STRETCH_LINES_MAX] = {
+    let mut factors = [0; STRETCH_LINES_MAX];
     let (mut power, mut at) = (1 << 31, 0);
     while at < factors.len() {
         let mut left = if at == 0 { 512 - 33 } else { 512 };
@@ -211,7 +215,7 @@ mod tests {
         for length in 0..bytes.len() {
             assert_eq!(sum(&bytes[..length]), crc32_iscsi(&bytes[..length]), "{length} bytes");
         }
-        for (words, lines) in (1..10).map(|lines| bytes[..32 + LINE_BYTES * lines].split_at(32)) {
+        for (words, lines) in (1..=10).map(|lines| bytes[..32 + LINE_BYTES * lines].split_at(32)) {
             let (lines, rest) = lines.as_chunks::<8>().0.as_chunks();
             let (words, stretch) = (words_of(words), Stretch::of(lines));
             let whole = crc32_iscsi(&bytes[..32 + LINE_BYTES * lines.len()]);

@@ -44,7 +44,7 @@ use crate::memory::mapping::Mapping;
 use crate::memory::padded::Padded;
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering, fence};
 
-/// How far past its own claim a claimer prefetches: a few frames.
+/// How far past a line one is prefetched when it is written: a few frames.
 const AHEAD_WORDS: usize = 1024 / 8;
 
 /// The file's first page: identity in its first half, the marks below in its second.
@@ -226,9 +226,8 @@ impl Log {
             put_line(line, chunks);
             prefetch_ahead(line);
         }
-        let tail = &tail[..parts.tail.len()];
-        put_each(tail, parts.tail);
-        tail.chunks(8).for_each(prefetch_ahead);
+        words[8 * (1 + parts.lines.len())..].chunks(8).for_each(prefetch_ahead);
+        put_each(&tail[..parts.tail.len()], parts.tail);
         self.close(&claim, words, kind, parts.bytes(), parts.checksum)
     }
 
@@ -240,8 +239,8 @@ impl Log {
     #[allow(clippy::needless_pass_by_value, reason = "a claim is used up")]
     fn write(&self, claim: Claim, kind: u16, payload: &[u8], checksum: u32) -> Span {
         let words = self.open(&claim, kind, payload.len());
-        put_bytes(&words[HEADER_WORDS..], payload);
         words.chunks(8).for_each(prefetch_ahead);
+        put_bytes(&words[HEADER_WORDS..], payload);
         self.close(&claim, words, kind, payload.len(), checksum)
     }
 

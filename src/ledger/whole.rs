@@ -15,7 +15,7 @@ const fn require(holds: bool, field: &'static str) -> Checked {
 
 impl Ledger {
     /// Names the first thing that no log can have led to.
-    pub(super) fn check_whole(&self) -> Checked {
+    pub(crate) fn check_whole(&self) -> Checked {
         self.check_wallets()?;
         self.check_catalog()?;
         self.check_orders()?;

@@ -146,8 +146,14 @@ impl Standings {
 
     /// Every wallet up to the last that ever traded or gained.
     pub(super) fn kept(&self) -> Vec<Kept> {
-        let rows = self.wallets.iter().zip(self.board(Period::All));
-        let kept = rows.map(|(row, &all)| Kept { all, markets: row.markets, hours: Vec::new() });
+        let mut hours = vec![0; self.wallets.len()];
+        self.hours.values().flatten().for_each(|(wallet, _)| hours[wallet.index()] += 1);
+        let rows = self.wallets.iter().zip(self.board(Period::All)).zip(hours);
+        let kept = rows.map(|((row, &all), hours)| Kept {
+            all,
+            markets: row.markets,
+            hours: Vec::with_capacity(hours),
+        });
         let mut kept: Vec<Kept> = kept.collect();
         for (&hour, rows) in &self.hours {
             for &(wallet, totals) in rows {

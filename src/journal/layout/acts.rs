@@ -72,8 +72,8 @@ const REST_BYTES_MAX: usize = 1_024;
 const _: () =
     assert!(8 * REMOVED_MAX + REST_BYTES_MAX <= PAYLOAD_BYTES_MAX, "the largest removal fits one frame");
 
-/// Orders of one market or of many leave their books, for one reason. Words, as shards write it for every cancel:
-/// the time, the reason and beside it, from byte 4, how many, then their positions.
+/// Orders of one market or of many leave their books, for one reason. It consists of words, as shards write one for
+/// every cancel: the time; the reason in byte 0, zeros, and how many from byte 4 on; their positions.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrdersRemoved {
     /// When.
@@ -109,6 +109,7 @@ impl OrdersRemoved {
 
 impl Wire for OrdersRemoved {
     fn put(&self, out: &mut impl Out) {
+        assert!(!self.orders.is_empty(), "orders leave");
         self.time.put(out);
         self.reason.put(out);
         [0_u8; 3].put(out);

@@ -5,7 +5,7 @@
 //! | bytes | part | written by |
 //! |------:|------|------------|
 //! |    32 | the head: when, and what was decided ([`Decision`]) | the shard |
-//! |   256 | what was received ([`Received`]), with zeros to the end of the last line; at most 640 | who checked it |
+//! | 256 mostly, at most 640 | what was received ([`Received`]), zeros to the end of its last line | who checked it |
 //! |    56 | for each fill | the shard |
 //! |    16 | for each removal | the shard |
 //!
@@ -33,7 +33,7 @@ use crate::domain::{
     SelfTrade, Shares, SignedOrder, TimeMs, WalletNo,
 };
 use crate::journal::PAYLOAD_BYTES_MAX;
-use crate::journal::checksum::{self, Stretch};
+use crate::journal::checksum::{self, STRETCH_LINES_MAX, Stretch};
 use crate::journal::frame::{HEAD_WORDS, LINE_BYTES, Line};
 use crate::journal::log::Parts;
 use crate::memory::wire::{Damage, Input, Out, Room, Wire, put_count};
@@ -54,8 +54,8 @@ pub const FILL_BYTES: usize = 8 * FILL_WORDS;
 /// Bytes of one removal in the payload.
 pub const REMOVAL_BYTES: usize = 8 * REMOVAL_WORDS;
 
-/// An upper bound of the rest of the payload.
-pub const ORDER_HEAD_BYTES_MAX: usize = 800;
+/// The most bytes of the rest of the payload.
+pub const ORDER_HEAD_BYTES_MAX: usize = 8 * HEAD_WORDS + LINE_BYTES * RECEIVED_LINES_MAX;
 
 const _: () = assert!(
     ORDER_HEAD_BYTES_MAX + FILLS_MAX * FILL_BYTES + REMOVALS_MAX * REMOVAL_BYTES <= PAYLOAD_BYTES_MAX,
@@ -97,7 +97,8 @@ pub struct Fill {
 }
 
 impl Fill {
-    /// Its fields in the order of their declaration; the last word has kind and price.
+    /// Its fields in the order of their declaration. The last word has the kind in byte 0, the price in bytes 2 and 3,
+    /// and zeros.
     const fn words(&self) -> [u64; FILL_WORDS] {
         let &Self { maker, shares, maker_leg, taker_leg, maker_fee, taker_fee, kind, price } = self;
         let last = kind as u64 | (price.ten_thousandths() as u64) << 16;
@@ -131,6 +132,7 @@ pub struct Removal {
 }
 
 impl Removal {
+    /// Its fields, a word each.
     const fn words(&self) -> [u64; REMOVAL_WORDS] {
         [self.order.0, self.reason as u64]
     }
@@ -279,6 +281,8 @@ const RECEIVED_BYTES_MAX: usize = (4 + 1 + 4 + 4 + 32) + SIGNED_BYTES_MAX + (4 +
 
 /// Lines for that many bytes.
 const RECEIVED_LINES_MAX: usize = RECEIVED_BYTES_MAX.div_ceil(LINE_BYTES);
+
+const _: () = assert!(RECEIVED_LINES_MAX <= STRETCH_LINES_MAX, "it is one stretch");
 
 /// What was received of an order, `market` to `owner`, as bytes and with zeros to the end of its last line: written
 /// once, where the signature is checked, and carried into the log unchanged. The stretch is its checksum.

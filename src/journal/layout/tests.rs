@@ -138,6 +138,29 @@ fn what_is_zero_in_an_order_is_checked() {
 }
 
 #[test]
+fn whatever_byte_of_a_shards_record_is_changed_it_is_damage_or_another_record() {
+    let (time, reason) = (TimeMs(7), RemovalReason::Expired);
+    let removed = OrdersRemoved { time, reason, orders: vec![Position(64), Position(128)] };
+    for record in [Record::from(placed()), removed.into()] {
+        let mut payload = Vec::new();
+        record.encode(&mut payload);
+        for at in 0..payload.len() {
+            let was = payload[at];
+            for byte in (0..=255).filter(|byte| *byte != was) {
+                payload[at] = byte;
+                let Ok(other) = Record::decode(record.kind(), &payload) else { continue };
+                let mut again = Vec::new();
+                other.encode(&mut again);
+                assert_eq!(again, payload, "byte {at} is {byte}");
+            }
+            payload[at] = was;
+        }
+    }
+    let nobody = [7_u64.to_le_bytes(), [0; 8]];
+    assert!(OrdersRemoved::decode(nobody.as_flattened()).is_err(), "nobody left");
+}
+
+#[test]
 fn what_was_received_and_what_was_decided_make_the_payload_of_the_record() {
     let (mut record, mut received) = (placed(), Received::NOTHING);
     let cases = [(65, 0), (65, 1), (317, 0), (317, 3), (1, 2), (0, 0)];

@@ -312,6 +312,8 @@ impl Snapshotter {
         let Following { mut base, mut reader } = self.follow(until).map_err(|stop| stop.to_string())?;
         let ledger: &Ledger = reader.ledger();
         ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
+        // What a start would refuse is not kept: the snapshots before it stay.
+        ledger.check_whole().map_err(|field| format!("{field}: the state contradicts itself"))?;
         let (hash, frames) = (ledger.state_hash(), ledger.frames());
         let archived = self.parts.snapshots.archive(&mut base, ledger.over(), archived_again);
         archived.map_err(|fault| fault.to_string())?;
