@@ -172,7 +172,7 @@ impl Ledger {
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<bool, Damage> {
         // The last section says how many frames there were; nothing comes after it.
         if 0 < self.frames && PARTS.iter().any(|part| part.name == name) {
-            return Err(Damage { field: "order of the sections", at: 0 });
+            return Err(Damage::of("order of the sections"));
         }
         take(self, PARTS, name, bytes)
     }
@@ -226,7 +226,8 @@ fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
     if Sums::of(ledger) != sums {
         return Err(damage);
     }
-    ledger.check_whole().map_err(|field| Damage { field, ..damage })
+    ledger.check_whole().map_err(Damage::of)?;
+    ledger.conserved().map(drop).map_err(|_| Damage::of("conservation"))
 }
 
 /// Puts a table that has no order of its own, sorted by its keys.

@@ -14,13 +14,12 @@ const fn require(holds: bool, field: &'static str) -> Checked {
 }
 
 impl Ledger {
-    /// Names the first thing that no log can have led to.
+    /// Names the first thing that no log can have led to; conservation is [`Ledger::conserved`]'s.
     pub(crate) fn check_whole(&self) -> Checked {
         self.check_wallets()?;
         self.check_catalog()?;
         self.check_orders()?;
-        self.check_places()?;
-        require(self.conserved().is_ok(), "conservation")
+        self.check_places()
     }
 
     fn check_wallets(&self) -> Checked {

@@ -24,6 +24,14 @@ pub struct Damage {
     pub at: usize,
 }
 
+impl Damage {
+    /// Values that contradict each other, wherever they stand.
+    #[must_use]
+    pub const fn of(field: &'static str) -> Self {
+        Self { field, at: 0 }
+    }
+}
+
 impl std::fmt::Display for Damage {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{}: not a valid value at payload byte {}", self.field, self.at)

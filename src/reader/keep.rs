@@ -79,21 +79,20 @@ impl Reader {
     /// Takes one section of a kept state into a reader that began empty. Sections come in the order in which
     /// they were put.
     pub fn take_section(&mut self, name: Name, bytes: &[u8]) -> Result<(), Damage> {
-        let damage = |field| Err(Damage { field, at: 0 });
         if self.ledger.take_section(name, bytes)? {
             return Ok(());
         }
         if self.ledger.frames() == 0 {
-            return damage("order of the sections");
+            return Err(Damage::of("order of the sections"));
         }
         let known = self.wallets.kept_mut().take_section(name, bytes)? || take(self, PARTS, name, bytes)?;
-        if known { Ok(()) } else { damage("name of the section") }
+        if known { Ok(()) } else { Err(Damage::of("name of the section")) }
     }
 
     /// Rebuilds what follows from the sections, when all of them were taken, and checks that they agree.
     pub fn complete(&mut self) -> Result<(), Damage> {
         if self.ledger.markets().len() < self.history.markets().len() {
-            return Err(Damage { field: "rows of the prices", at: 0 });
+            return Err(Damage::of("rows of the prices"));
         }
         self.wallets.complete(&self.ledger)?;
         self.index.complete(&self.ledger)

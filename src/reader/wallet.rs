@@ -109,15 +109,15 @@ impl WalletView {
     pub(super) fn complete(&mut self, ledger: &Ledger) -> Result<(), Damage> {
         self.wallets.complete(ledger.wallets().len(), ledger.markets().len())?;
         let held = |row: &Holding| row.lots.map(|lot| lot.shares);
-        let mut rows = self.wallets.holdings().rows().iter();
+        let rows = self.wallets.holdings().rows().iter();
         let alike = rows.clone().all(|row| held(row) == ledger.holding(row.wallet, row.market));
-        let some = rows.by_ref().filter(|row| held(row) != [Shares::ZERO; 2]).count();
+        let some = rows.filter(|row| held(row) != [Shares::ZERO; 2]).count();
         if !alike || some != ledger.holdings().count() {
-            return Err(Damage { field: "shares of a holding", at: 0 });
+            return Err(Damage::of("shares of a holding"));
         }
         let last = self.wallets.activity().rows().last();
         if last.is_some_and(|last| ledger.time() < last.time || ledger.end() <= last.position) {
-            return Err(Damage { field: "row of activity", at: 0 });
+            return Err(Damage::of("row of activity"));
         }
         self.wallets.turn(ledger.time());
         self.by_address = ledger.wallets().iter().map(|row| (row.address, row.wallet)).collect();

@@ -5,7 +5,6 @@
 //! "newest first" counts from the end and a span of time is two binary searches.
 
 use super::holdings::list;
-use super::keep::damage;
 use super::{Act, Entry};
 use crate::domain::byte::byte_enum;
 use crate::domain::{Collateral, MarketNo, Outcome, Position, Shares, Side, TimeMs, WalletNo};
@@ -205,7 +204,7 @@ impl Activity {
         let is_money = matches!(row.kind, Kind::Deposit | Kind::Withdrawal);
         let in_order = |last: &Row| last.time <= row.time && last.position <= row.position;
         if is_money != row.market().is_none() || !self.rows.last().is_none_or(in_order) {
-            return Err(damage("row of activity"));
+            return Err(Damage::of("row of activity"));
         }
         self.rows.push(row);
         Ok(())
@@ -217,7 +216,7 @@ impl Activity {
             let row = &self.rows[index];
             let in_market = row.market().is_none_or(|market| market.index() < markets);
             if wallets <= row.wallet.index() || !in_market {
-                return Err(damage("place of activity"));
+                return Err(Damage::of("place of activity"));
             }
             self.enlist(index);
         }

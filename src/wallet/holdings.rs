@@ -3,7 +3,6 @@
 //! A row is made when a wallet first touches a market and is never removed: closed positions are
 //! asked for too. Rows are in the order in which they were made; the indices are made from them.
 
-use super::keep::damage;
 use super::lot::Lot;
 use crate::domain::{MarketNo, Outcome, WalletNo};
 use crate::memory::wire::Damage;
@@ -99,7 +98,7 @@ impl Holdings {
             let Holding { wallet, market, .. } = self.rows[row];
             let is_there = wallet.index() < wallets && market.index() < markets;
             if !is_there || self.row_of.contains_key(&(wallet, market)) {
-                return Err(damage("place of a holding"));
+                return Err(Damage::of("place of a holding"));
             }
             self.enlist(number(row));
         }

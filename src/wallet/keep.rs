@@ -47,14 +47,14 @@ impl Wallets {
         self.activity.complete(wallets, markets)?;
         let standings = &self.standings;
         if wallets < standings.board(Period::All).len() || markets < standings.volumes().len() {
-            return Err(damage("standing of a wallet"));
+            return Err(Damage::of("standing of a wallet"));
         }
         let traded = |wallet| self.holdings.of_wallet(wallet).filter(|row| row.traded).count();
         let mut numbers = (0..).map(WalletNo).take(wallets);
         if numbers.all(|wallet| traded(wallet) == standings.markets(wallet) as usize) {
             Ok(())
         } else {
-            Err(damage("markets of a wallet"))
+            Err(Damage::of("markets of a wallet"))
         }
     }
 }
@@ -82,8 +82,4 @@ impl Wire for [Lot; 2] {
     fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
         Ok([Lot::take(input)?, Lot::take(input)?])
     }
-}
-
-pub(super) const fn damage(field: &'static str) -> Damage {
-    Damage { field, at: 0 }
 }

@@ -5,7 +5,6 @@
 //! to the boards, and an hour that leaves a period is taken off its board again, which costs a step for each
 //! wallet that acted in it. Hours are kept for a month, which is the longest span that is asked for.
 
-use super::keep::damage;
 use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
 use crate::memory::wire::{Damage, structs};
@@ -173,7 +172,7 @@ impl Standings {
         let mut gains = kept.hours.iter().map(|(_, totals)| totals.realized.unsigned_abs());
         let gained = gains.try_fold(0_u128, u128::checked_add).is_some_and(|sum| sum < 1 << 127);
         if !in_order || !last || !volume || !gained {
-            return Err(damage("hours of a wallet"));
+            return Err(Damage::of("hours of a wallet"));
         }
         let wallet = WalletNo(u32::try_from(self.wallets.len()).expect("wallet numbers are u32"));
         self.grow_to(wallet);

@@ -53,12 +53,12 @@ impl Index {
     pub(in crate::reader) fn take_trade(&mut self, kept: &KeptTrade) -> Result<(), Damage> {
         let &KeptTrade { position, time, shares, price_millionths, ref legs } = kept;
         if PRICE_MILLIONTHS_MAX < price_millionths {
-            return Err(damage("price of a trade"));
+            return Err(Damage::of("price of a trade"));
         }
         let last = self.trades.last();
         if last.is_some_and(|last| position <= last.position) || legs.iter().any(|leg| position <= leg.maker)
         {
-            return Err(damage("position of a trade"));
+            return Err(Damage::of("position of a trade"));
         }
         self.push_trade(&Trade { position, time, shares, price_millionths, legs });
         Ok(())
@@ -90,9 +90,9 @@ impl Index {
     pub(in crate::reader) fn take_market(&mut self, kept: KeptMarket, ledger: &Ledger) -> Result<(), Damage> {
         let KeptMarket { last_trade, tape, sequence } = kept;
         let row = ledger.markets().get(self.markets.len());
-        let row = row.ok_or(damage("rows of the indices"))?;
+        let row = row.ok_or(Damage::of("rows of the indices"))?;
         if !tape.is_sorted_by_key(|(_, traded)| traded) {
-            return Err(damage("tape of a market"));
+            return Err(Damage::of("tape of a market"));
         }
         self.list_events(ledger);
         self.add_market(ledger, row.market);
@@ -115,10 +115,10 @@ impl Index {
     /// Rebuilds what the ledger's rows imply: books and live orders.
     pub(in crate::reader) fn complete(&mut self, ledger: &Ledger) -> Result<(), Damage> {
         if self.principals.len() != ledger.wallets().len() || self.markets.len() != ledger.markets().len() {
-            return Err(damage("rows of the indices"));
+            return Err(Damage::of("rows of the indices"));
         }
         if self.trades.last().is_some_and(|last| ledger.end() <= last.position) {
-            return Err(damage("position of a trade"));
+            return Err(Damage::of("position of a trade"));
         }
         self.check_principals(ledger)?;
         self.list_events(ledger);
@@ -141,22 +141,18 @@ impl Index {
             for owned in &row.wallets {
                 let owner = self.principals.get(owned.index()).and_then(|owned| owned.owner);
                 if owner != Some(wallet.wallet) || std::mem::replace(&mut listed[owned.index()], true) {
-                    return Err(damage("wallets of a principal"));
+                    return Err(Damage::of("wallets of a principal"));
                 }
             }
             let in_order = row.trades.is_sorted_by(|one, next| one < next);
             let there = row.trades.last().is_none_or(|last| (*last as usize) < self.trades.len());
             if !in_order || !there {
-                return Err(damage("trades of a principal"));
+                return Err(Damage::of("trades of a principal"));
             }
         }
         let mut rows = self.principals.iter().zip(ledger.wallets()).zip(listed);
         let agree = rows
             .all(|((row, wallet), listed)| row.owner == wallet.principal && listed == row.owner.is_some());
-        if agree { Ok(()) } else { Err(damage("owner of a wallet")) }
+        if agree { Ok(()) } else { Err(Damage::of("owner of a wallet")) }
     }
-}
-
-const fn damage(field: &'static str) -> Damage {
-    Damage { field, at: 0 }
 }

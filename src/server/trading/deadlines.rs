@@ -1,8 +1,4 @@
 //! Deadlines: until when a request's orders may be judged.
-#![allow(
-    clippy::result_large_err,
-    reason = "a refusal carries its words by value, so that nothing allocates"
-)]
 
 use super::Trade;
 use super::work::Refused;

@@ -68,7 +68,6 @@ pub(super) enum Promise {
 }
 
 /// What `X-Outcry-Cancel-On-Disconnect` says.
-#[allow(clippy::result_large_err, reason = "a refusal carries its words by value, so that nothing allocates")]
 pub(super) fn promise(head: &Head<'_>, caller: &Caller) -> Result<Promise, Refused> {
     match head.cancel_on_disconnect {
         None => Ok(Promise::Same),

@@ -1,8 +1,4 @@
 //! Splits, merges and redeems: from a signed body to the market's shard and back.
-#![allow(
-    clippy::result_large_err,
-    reason = "a refusal carries its words by value, so that nothing allocates"
-)]
 
 use super::words;
 use super::work::{Asker, Form, Item, Outcome, Refused};

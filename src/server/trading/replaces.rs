@@ -90,10 +90,6 @@ impl ReplaceJobs {
 
 impl Trade {
     /// Reads a replace and takes a place for it; its orders are in `self.orders`.
-    #[allow(
-        clippy::result_large_err,
-        reason = "a refusal carries its words by value, so that nothing allocates"
-    )]
     pub(super) fn take_replace(
         &mut self,
         asker: Asker,

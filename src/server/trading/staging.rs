@@ -1,9 +1,5 @@
 //! The orders of one request on their way to their shards: one after another, as far as a turn's budget goes, each gets
 //! its signature checked and is then sent to its shard.
-#![allow(
-    clippy::result_large_err,
-    reason = "a refusal carries its words by value, so that nothing allocates"
-)]
 
 use super::links::Claimed;
 use super::words;
