@@ -8,7 +8,8 @@
 //! Entries that no lane takes are in a heap: those with stamps ahead of the clock, which would shut a lane to all
 //! others until the clock has caught up, and those with stamps older than the last of every lane.
 //!
-//! AGES-1: a lane's stamps never fall from its first entry to its last, whose stamps are `first_ms` and `last_ms`.
+//! - AGES-1: a lane's stamps never fall from its first entry to its last, whose stamps are `first_ms` and `last_ms`.
+//! - AGES-2: from lane to lane the last stamps fall, so the first lane that an entry may join has the newest of them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -40,7 +41,7 @@ pub(super) trait Aged {
 /// The numbers of entries, by age.
 #[derive(Debug)]
 pub(super) struct Ages {
-    /// The lanes that have an entry, in any order.
+    /// The lanes that have an entry, see AGES-2.
     lanes: Vec<Lane>,
     heap: BinaryHeap<Reverse<(u64, u32)>>,
 }
@@ -56,7 +57,7 @@ impl Ages {
         let stamp_ms = entries[number as usize].stamp_ms();
         debug_assert!(entries[number as usize].next() == NOBODY, "AGES-1");
         let fits = |lane: &&mut Lane| lane.last_ms <= stamp_ms && stamp_ms <= now_ms;
-        if let Some(lane) = self.lanes.iter_mut().filter(fits).max_by_key(|lane| lane.last_ms) {
+        if let Some(lane) = self.lanes.iter_mut().find(fits) {
             entries[lane.last as usize].set_next(number);
             (lane.last, lane.last_ms) = (number, stamp_ms);
         } else {
@@ -95,7 +96,7 @@ impl Ages {
         let next = entries[number as usize].next();
         match entries.get(next as usize) {
             Some(entry) => (self.lanes[at].first, self.lanes[at].first_ms) = (next, entry.stamp_ms()),
-            None => drop(self.lanes.swap_remove(at)),
+            None => drop(self.lanes.remove(at)),
         }
     }
 }
@@ -137,6 +138,7 @@ mod tests {
                 plain.push(Reverse(stamp_ms));
                 let oldest = |ages: &Ages| ages.oldest().map(|(stamp_ms, _)| stamp_ms);
                 prop_assert_eq!(oldest(&ages), plain.peek().map(|oldest| oldest.0));
+                prop_assert!(ages.lanes.is_sorted_by(|lane, next| next.last_ms < lane.last_ms), "AGES-2");
                 if leaves {
                     ages.leave(&entries);
                     plain.pop();
