@@ -64,7 +64,7 @@ use placements::Placements;
 use recall::Recall;
 use std::sync::Arc;
 use tombstones::Tombstones;
-use walk::Plan;
+use walk::{Plan, Taker};
 
 pub use leave::OrderScope;
 pub use place::Stage;
@@ -261,7 +261,7 @@ pub struct Shard {
     walks: u64,
     plan: Plan,
     /// The order that tests run stage by stage, and its frame once that is claimed.
-    begun: Option<(Work, Option<Framed>)>,
+    begun: Option<(Taker, Work, Option<Framed>)>,
     slots: Vec<Slot>,
     moved: PositionAct,
     scratch: replace::Scratch,

@@ -8,7 +8,7 @@
 //! load over several narrow recent stores, as in copying a struct, cannot be forwarded from them: it waits until
 //! every earlier store has reached the cache, and the log's lines are never in it. So [`Taker`] and [`Work`] are
 //! built in place and never copied, and what touches them is `inline(always)`. Only an order that tests run stage
-//! by stage is stored away in between.
+//! by stage is stored away in between. `Work` does not hold the taker, as an order that meets nobody needs none.
 
 use super::judge::Verdict;
 use super::placements::Placement;
@@ -40,7 +40,6 @@ pub enum Stage {
 /// What one stage leaves for the next.
 #[derive(Debug)]
 pub(super) struct Work {
-    taker: Taker,
     /// True once a take was given back; the next take is the last.
     again: bool,
     /// True while there may be debits whose frame is not claimed yet.
@@ -49,11 +48,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    #[allow(clippy::inline_always, reason = "store forwarding, see above")]
-    #[inline(always)]
-    const fn on(taker: Taker) -> Self {
-        Self { taker, again: false, taking: false, verdict: Verdict::NOTHING }
-    }
+    /// Before the first stage.
+    const NOTHING: Self = Self { again: false, taking: false, verdict: Verdict::NOTHING };
 }
 
 /// What was decided, and its frame's place in the log.
@@ -70,28 +66,28 @@ impl Shard {
             Ok(taker) => taker,
             Err(placed) => return placed,
         };
-        let mut work = Work::on(taker);
-        if self.comes_to_rest(&work.taker, order) {
-            return self.place_to_rest(&work.taker, order).unwrap_or_else(Placed::Refused);
+        if self.comes_to_rest(&taker, order) {
+            return self.place_to_rest(&taker, order).unwrap_or_else(Placed::Refused);
         }
-        self.place_in_stages(&mut work, order)
+        self.place_in_stages(&taker, order)
     }
 
     // Out of line, so that an order that meets nobody does not pay for its set-up.
     #[inline(never)]
-    fn place_in_stages(&mut self, work: &mut Work, order: &ReadyOrder) -> Placed {
-        if !self.kill_if_cancelled(work, order)
-            && let Err(refusal) = self.look_and_take(work)
+    fn place_in_stages(&mut self, taker: &Taker, order: &ReadyOrder) -> Placed {
+        let mut work = Work::NOTHING;
+        if !self.kill_if_cancelled(taker, &mut work, order)
+            && let Err(refusal) = self.look_and_take(taker, &mut work)
         {
             return Placed::Refused(refusal);
         }
-        let framed = self.claim(work, order);
-        self.apply(work, framed, order)
+        let framed = self.claim(taker, &mut work, order);
+        self.apply(taker, &work, framed, order)
     }
 
-    fn look_and_take(&mut self, work: &mut Work) -> Result<(), Refusal> {
+    fn look_and_take(&mut self, taker: &Taker, work: &mut Work) -> Result<(), Refusal> {
         loop {
-            if self.look(work)? == Stage::Claim || self.take(work)? == Stage::Claim {
+            if self.look(taker, work)? == Stage::Claim || self.take(taker, work)? == Stage::Claim {
                 return Ok(());
             }
         }
@@ -101,9 +97,9 @@ impl Shard {
     /// not, or what it came to before. Nothing of it is remembered.
     pub fn foresee(&mut self, now: TimeMs, order: &ReadyOrder) -> Result<(), Placed> {
         let taker = self.judge(now, order)?;
-        let mut work = Work::on(taker);
-        if !self.kill_if_cancelled(&mut work, order) {
-            self.look(&mut work).map_err(Placed::Refused)?;
+        let mut work = Work::NOTHING;
+        if !self.kill_if_cancelled(&taker, &mut work, order) {
+            self.look(&taker, &mut work).map_err(Placed::Refused)?;
         }
         work.verdict.killed.map_or(Ok(()), |reject| Err(Placed::Refused(reject.into())))
     }
@@ -115,30 +111,30 @@ impl Shard {
             Ok(taker) => taker,
             Err(placed) => return ControlFlow::Break(placed),
         };
-        let mut work = Work::on(taker);
-        let stage = if self.kill_if_cancelled(&mut work, order) { Stage::Claim } else { Stage::Look };
-        self.begun = Some((work, None));
+        let mut work = Work::NOTHING;
+        let stage = if self.kill_if_cancelled(&taker, &mut work, order) { Stage::Claim } else { Stage::Look };
+        self.begun = Some((taker, work, None));
         ControlFlow::Continue(stage)
     }
 
     /// Runs one stage of the order that was begun.
     pub fn advance(&mut self, order: &ReadyOrder, stage: Stage) -> ControlFlow<Placed, Stage> {
-        let (mut work, mut framed) = self.begun.take().expect("an order was begun");
+        let (taker, mut work, mut framed) = self.begun.take().expect("an order was begun");
         let next = match stage {
-            Stage::Look => self.look(&mut work),
-            Stage::Take => self.take(&mut work),
+            Stage::Look => self.look(&taker, &mut work),
+            Stage::Take => self.take(&taker, &mut work),
             Stage::Claim => {
-                framed = Some(self.claim(&mut work, order));
+                framed = Some(self.claim(&taker, &mut work, order));
                 Ok(Stage::Apply)
             }
             Stage::Apply => {
                 let framed = framed.expect("claimed just before");
-                return ControlFlow::Break(self.apply(&work, framed, order));
+                return ControlFlow::Break(self.apply(&taker, &work, framed, order));
             }
         };
         match next {
             Ok(stage) => {
-                self.begun = Some((work, framed));
+                self.begun = Some((taker, work, framed));
                 ControlFlow::Continue(stage)
             }
             Err(refusal) => ControlFlow::Break(Placed::Refused(refusal)),
@@ -164,18 +160,17 @@ impl Shard {
     }
 
     /// Whether a cancel came before the order. If so, kills the order, which then needs no walk.
-    fn kill_if_cancelled(&mut self, work: &mut Work, order: &ReadyOrder) -> bool {
+    fn kill_if_cancelled(&mut self, taker: &Taker, work: &mut Work, order: &ReadyOrder) -> bool {
         let is_cancelled = self.tombstones.waits(&order.id, order.principal, self.now);
         if is_cancelled {
-            self.plan.begin(work.taker.wants());
+            self.plan.begin(taker.wants());
             work.verdict.killed = Some(Reject::CancelledBeforeArrival);
         }
         is_cancelled
     }
 
     /// Returns the next stage: *claim* or *take*.
-    fn look(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
-        let taker = &work.taker;
+    fn look(&mut self, taker: &Taker, work: &mut Work) -> Result<Stage, Refusal> {
         if taker.order_type.rests() {
             self.prepare_rest(taker);
         }
@@ -192,8 +187,7 @@ impl Shard {
     }
 
     /// Returns the next stage: *claim*, or *look* once more.
-    fn take(&mut self, work: &mut Work) -> Result<Stage, Refusal> {
-        let taker = &work.taker;
+    fn take(&mut self, taker: &Taker, work: &mut Work) -> Result<Stage, Refusal> {
         self.cells.begin_take(self.settings.shard);
         work.taking = true;
         if self.pay_as_looked(taker, &work.verdict) {
@@ -271,8 +265,8 @@ impl Shard {
 
     #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
-    fn claim(&mut self, work: &mut Work, order: &ReadyOrder) -> Framed {
-        let decided = self.write_decision(work, order);
+    fn claim(&mut self, taker: &Taker, work: &mut Work, order: &ReadyOrder) -> Framed {
+        let decided = self.write_decision(taker, work, order);
         let claim = self.log.claim(order.received.payload(&decided, &self.payload).bytes());
         // From here nothing can fail, and what was taken is spent.
         if work.taking {
@@ -284,7 +278,7 @@ impl Shard {
 
     #[allow(clippy::inline_always, reason = "store forwarding, see above")]
     #[inline(always)]
-    fn apply(&mut self, work: &Work, framed: Framed, order: &ReadyOrder) -> Placed {
+    fn apply(&mut self, taker: &Taker, work: &Work, framed: Framed, order: &ReadyOrder) -> Placed {
         let Framed { decided, claim } = framed;
         let payload = order.received.payload(&decided, &self.payload);
         let span = self.log.commit_parts(claim, OrderPlaced::KIND, &payload);
@@ -298,11 +292,11 @@ impl Shard {
             self.fill_maker(&met);
         }
         if work.verdict.killed.is_none() {
-            self.fill_taker(&work.taker, &work.verdict, order, span);
+            self.fill_taker(taker, &work.verdict, order, span);
         }
         let fees = self.plan.taker_fees + self.plan.maker_fees;
         self.cells.fee_credit(self.settings.shard, fees);
-        let placed = self.outcome(work, span);
+        let placed = self.outcome(taker, work, span);
         if let Placed::Accepted { status, making, taking, trade, .. } = placed {
             let first = First::Order { status, making, taking, trade };
             self.recall.remember(self.now, &order.id, order.stamp_ms, order.principal, first);
@@ -371,7 +365,7 @@ impl Shard {
         }
     }
 
-    fn outcome(&self, work: &Work, span: Span) -> Placed {
+    fn outcome(&self, taker: &Taker, work: &Work, span: Span) -> Placed {
         let plan = &self.plan;
         let filled = !plan.fills.is_empty();
         let status = match work.verdict.killed {
@@ -379,7 +373,7 @@ impl Shard {
             None if filled => Status::Matched,
             None => Status::Live,
         };
-        let (making, taking) = match work.taker.side {
+        let (making, taking) = match taker.side {
             Side::Buy => (plan.collateral.0, plan.shares.0),
             Side::Sell => (plan.shares.0, plan.collateral.0),
         };
@@ -387,8 +381,7 @@ impl Shard {
     }
 
     /// The decision as its frame says it.
-    fn write_decision(&mut self, work: &Work, order: &ReadyOrder) -> Decided {
-        let taker = &work.taker;
+    fn write_decision(&mut self, taker: &Taker, work: &Work, order: &ReadyOrder) -> Decided {
         let Verdict { killed, open, reserved, .. } = work.verdict;
         let result = match killed {
             Some(reject) => PlacedResult::Killed(reject),
