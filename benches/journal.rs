@@ -81,8 +81,8 @@ fn durable(criterion: &mut Criterion) {
     };
     let opened = open(options).expect("the directory is new");
     let started = opened.start(TimeMs(1), 1, Box::new(|_| {})).expect("the log is large enough");
-    let payload = [7; 464];
-    criterion.bench_function("durable/464", |bencher| {
+    let payload = [7; 288];
+    criterion.bench_function("durable/288", |bencher| {
         bencher.iter(|| {
             let span = started.log.append(KIND, &payload);
             started.log.wake_writer();

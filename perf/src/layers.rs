@@ -45,7 +45,7 @@ const DURABLE: usize = 500;
 const BLOCK: usize = 4_096;
 
 /// Bytes of an order's record without fills.
-const RECORD_BYTES: usize = 464;
+const RECORD_BYTES: usize = 288;
 
 /// Any kind of record.
 const RECORD_KIND: u16 = 32;
