@@ -54,6 +54,9 @@ mod shelf;
 mod step;
 
 #[cfg(test)]
+#[path = "../tests/common/shared.rs"]
+pub(crate) mod shared;
+#[cfg(test)]
 mod tests;
 
 pub use closing::Closing;

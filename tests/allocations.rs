@@ -51,7 +51,7 @@ const LIVE_MAX: usize = 40;
 
 /// The answers that each kind of request must produce, and how often, for the count to mean
 /// something.
-const OUTCOMES: [(&str, &str, usize); 15] = [
+const OUTCOMES: [(&str, &str, usize); 21] = [
     ("order", "\"live\"", 400),
     ("order", "\"matched\"", 400),
     ("order", "FAK orders", 100),
@@ -64,9 +64,15 @@ const OUTCOMES: [(&str, &str, usize); 15] = [
     ("stranger", "\"canceled\":[]", 100),
     ("list", "\"canceled\":[\"0x", 100),
     ("all", "\"canceled\":[\"0x", 100),
+    ("scope", "\"canceled\":[\"0x", 50),
+    ("replace", "\"canceled\":[\"0x", 50),
+    ("expired", "\"canceled\":[]", 2),
     ("split", "\"success\":true", 100),
     ("merge", "\"success\":true", 100),
     ("redeem", "\"success\":true", 100),
+    ("split", "HTTP/1.1 400", 10),
+    ("merge", "HTTP/1.1 400", 10),
+    ("redeem", "HTTP/1.1 400", 10),
 ];
 
 /// A server, two traders with a connection each, two markets that trade and two that are resolved.
@@ -238,7 +244,6 @@ impl Scene {
         let mut draft = self.traders[who].draft(&wish);
         draft.post_only = kind == "post-only";
         if kind == "GTD" {
-            // Some expire before anybody cancels them.
             draft.expiration = now_ms() / 1_000 + 1 + self.random.below(3);
         }
         (kind, self.traders[who].seal(&draft))
@@ -345,6 +350,41 @@ impl Scene {
         self.cancelled(who, "scope", "/cancel-market-orders", &body);
     }
 
+    /// Rests orders of both traders until they have expired, which cancels of all of them then find.
+    fn expire(&mut self) {
+        let expiration = now_ms() / 1_000 + 2;
+        let orders = [0, 1].map(|who| self.rest_until(expiration, who));
+        // What has expired leaves before the next order at the latest.
+        let mut is_over = false;
+        while !is_over {
+            is_over = expiration * 1_000 <= now_ms();
+            for (who, orders) in orders.iter().enumerate() {
+                let request = self.traders[who].request("POST", "/order", &orders[0].body);
+                self.ask(who, "again", &request);
+            }
+        }
+        for (who, orders) in orders.iter().enumerate() {
+            let ids: Vec<String> = orders.iter().map(|signed| format!("\"{}\"", signed.id_text)).collect();
+            self.cancelled(who, "expired", "/orders", &format!("[{}]", ids.join(",")));
+        }
+    }
+
+    /// Rests orders that expire at this second, and that nobody meets.
+    fn rest_until(&mut self, expiration: u64, who: usize) -> Vec<Signed> {
+        let (token, side) = (self.markets[0].tokens[who], Side::Buy);
+        let wish = Wish { token, side, price: 100, shares: 100_000_000, kind: "GTD", neg_risk: false };
+        let rest = |_| {
+            let mut draft = self.traders[who].draft(&wish);
+            draft.expiration = expiration;
+            let signed = self.traders[who].seal(&draft);
+            let request = self.traders[who].request("POST", "/order", &signed.body);
+            let answer = self.ask(who, "order", &request);
+            assert!(answer.contains("\"live\""), "{answer}");
+            signed
+        };
+        (0..10).map(rest).collect()
+    }
+
     fn cancelled(&mut self, who: usize, kind: &'static str, path: &str, body: &str) {
         let request = self.traders[who].request("DELETE", path, body);
         let answer = self.ask(who, kind, &request);
@@ -354,7 +394,9 @@ impl Scene {
     fn move_some(&mut self, who: usize, kind: &'static str) {
         let markets = if kind == "redeem" { self.resolved } else { self.markets };
         let market = *self.random.pick(&markets);
-        let amount = 1_000_000 * (1 + self.random.below(20));
+        // Now and then more than anybody has.
+        let most = if self.random.below(8) == 0 { 1_000_000_000_000_000 } else { 1_000_000 };
+        let amount = most * (1 + self.random.below(20));
         self.move_shares(who, kind, &market, amount);
     }
 
@@ -382,6 +424,7 @@ fn check(shards: u64, known_signers_bytes: u64) -> Scene {
     for _ in 0..COUNTED {
         scene.act();
     }
+    scene.expire();
     for (count, (kind, word, least)) in scene.outcomes.iter().zip(OUTCOMES) {
         assert!(least <= *count, "{kind}: {word} only {count} times");
     }

@@ -151,7 +151,7 @@ fn until<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 #[test]
-fn reads_wait_for_the_reader_where_it_has_many_already() {
+fn more_reads_than_the_reader_takes_at_once_are_all_answered() {
     let (exchange, _folder) = exchange();
     let order = order(&exchange);
     let mut traded: Vec<Connection> = (0..20).map(|_| exchange.connect()).collect();
@@ -169,7 +169,7 @@ fn reads_wait_for_the_reader_where_it_has_many_already() {
 }
 
 #[test]
-fn an_operators_act_without_room_is_refused_and_not_forgotten() {
+fn an_operators_act_is_done_or_refused_for_want_of_room_and_never_forgotten() {
     let (exchange, _folder) = exchange();
     let market = br#"{"question":"Will there be room?","outcomes":["Yes","No"],"tick":"0.01"}"#;
     let acts = request("POST", "/markets", "", market).repeat(30);
@@ -177,12 +177,26 @@ fn an_operators_act_without_room_is_refused_and_not_forgotten() {
     for connection in &mut operators {
         connection.send(&acts).unwrap();
     }
+    let mut made = 0;
     for connection in &mut operators {
         let told = statuses(connection, 30);
         assert!(told.iter().all(|status| [200, 503].contains(status)), "{told:?}");
+        made += told.iter().filter(|status| **status == 200).count();
         connection.send(&request("GET", "/health", "", b"")).unwrap();
         assert_eq!(statuses(connection, 1), [200]);
     }
+    let mut reader = exchange.connect();
+    let asked = "Will there be room?";
+    until(|| {
+        let mut pages = (0..).step_by(100).map(|at| reader.read(&format!("/markets?limit=100&offset={at}")));
+        let mut there = 0;
+        while let Some(markets) =
+            pages.next().and_then(|page| page.as_array().cloned()).filter(|page| !page.is_empty())
+        {
+            there += markets.iter().filter(|market| market["question"] == asked).count();
+        }
+        (there == made).then_some(())
+    });
     exchange.stop();
 }
 

@@ -375,28 +375,16 @@ fn the_catalog_of_dev_is_taken_whole() {
     assert_eq!(count(&|market| market.tick.ten_thousandths() == 10), 5);
 }
 
-/// The folder of real files, if this machine has one; CI must have it.
-fn shared_data() -> Option<std::path::PathBuf> {
-    let named = std::env::var_os("OUTCRY_SHARED").map(std::path::PathBuf::from);
-    let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
-    let found = named
-        .or_else(|| here.ancestors().map(|parent| parent.join("shared")).find(|at| at.join("data").is_dir()));
-    let data = found.map(|shared| shared.join("data")).filter(|data| data.is_dir());
-    assert!(
-        data.is_some() || std::env::var("CI").as_deref() != Ok("true"),
-        "CI has no shared/data; set OUTCRY_SHARED"
-    );
-    data
+/// Polymarket's markets and events, if this machine has them.
+fn real_files() -> Option<[Vec<u8>; 2]> {
+    let files = ["gamma-markets-500/polymarket_markets.json.gz", "gamma-events-100/events.json.gz"];
+    let [markets, events] = files.map(|file| super::shared::shared(&format!("data/{file}")));
+    Some([markets?, events?].map(|file| std::fs::read(file).expect("the file")))
 }
 
 #[test]
 fn the_real_files_give_770_tradable_and_12_closed_markets_in_either_order() {
-    let Some(data) = shared_data() else {
-        eprintln!("skipped: no shared/data above this folder and no OUTCRY_SHARED");
-        return;
-    };
-    let markets = std::fs::read(data.join("gamma-markets-500/polymarket_markets.json.gz")).expect("the file");
-    let events = std::fs::read(data.join("gamma-events-100/events.json.gz")).expect("the file");
+    let Some([markets, events]) = real_files() else { return };
     let read = |files: [&[u8]; 2]| {
         let mut import = Import::read(files[0], &defaults()).expect("a file");
         import.add_file(files[1], &defaults()).expect("a file");
@@ -485,12 +473,7 @@ fn a_survey_finds_what_a_reading_finds() {
 
 #[test]
 fn a_survey_of_the_real_files_finds_what_a_reading_finds() {
-    let Some(data) = shared_data() else {
-        eprintln!("skipped: no shared/data above this folder and no OUTCRY_SHARED");
-        return;
-    };
-    let markets = std::fs::read(data.join("gamma-markets-500/polymarket_markets.json.gz")).expect("the file");
-    let events = std::fs::read(data.join("gamma-events-100/events.json.gz")).expect("the file");
+    let Some([markets, events]) = real_files() else { return };
     assert_same_by_survey(&[&events]);
     assert_same_by_survey(&[&markets, &events]);
 }

@@ -22,6 +22,12 @@ HERE = pathlib.Path(__file__).parent
 # A run that takes longer hangs; the time limit of the checks themselves is in contract.toml.
 PATIENCE_S = 900
 
+# Operations that a signature and any valid request are enough for.
+ALWAYS_DONE = ["account", "orders", "trades", "cancelAll", "apiKeys", "breaker", "apiKeyDerive"]
+
+# Operations that are signed for nonce 0 and may be asked for another one.
+OTHER_NONCES = {"apiKeyCreate", "apiKeyDerive"}
+
 
 def trader(url, key):
     client = ClobClient(url, 80002, key=key)
@@ -58,6 +64,7 @@ def main(binary):
             "CONTRACT_ACCOUNT": json.dumps(account),
             "PYTHONPATH": str(HERE),
             "SCHEMATHESIS_HOOKS": "contract_hooks",
+            "CONTRACT_SIGNED": os.path.join(exchange.folder.name, "signed.json"),
         }
         command = [sys.executable, "-m", "schemathesis.cli", "--config-file", str(HERE / "contract.toml"), "run"]
         command += [f"{exchange.url}/openapi.json", "--seed", os.environ.get("CONTRACT_SEED", "1")]
@@ -65,6 +72,11 @@ def main(binary):
         folder = exchange.folder.name
         done = subprocess.run(command, env=environment, cwd=folder, timeout=PATIENCE_S, check=False)
         assert done.returncode == 0, f"schemathesis: {done.returncode}"
+        signed = json.loads(pathlib.Path(environment["CONTRACT_SIGNED"]).read_text())
+        refused = [operation for operation in signed if "401" in signed[operation]]
+        assert set(refused) <= OTHER_NONCES, f"whoever signs right is known: {refused}"
+        undone = [operation for operation in ALWAYS_DONE if "200" not in signed.get(operation, {})]
+        assert not undone, f"nothing that was signed was done: {undone}"
         exchange.stop()
     finally:
         exchange.kill()

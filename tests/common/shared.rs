@@ -1,5 +1,7 @@
 //! Real data beside the repository, never copied into it.
 
+#![allow(unreachable_pub, reason = "every test is a crate of its own")]
+
 use std::path::{Path, PathBuf};
 
 /// The file below `../shared`. If it is missing, the test is skipped with a line that says so,

@@ -1,21 +1,8 @@
 //! Real markets: what was imported is listed in forms that the strict clients take.
 
 use super::*;
+use crate::catalog::shared::shared;
 use crate::catalog::{Import, MarketDefaults};
-use std::path::{Path, PathBuf};
-
-/// The folder of real files, if this machine has it; CI must have it.
-fn shared_data() -> Option<PathBuf> {
-    let named = std::env::var_os("OUTCRY_SHARED").map(PathBuf::from);
-    let above = || {
-        let here = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors();
-        here.map(|parent| parent.join("shared")).find(|at| at.join("data").is_dir())
-    };
-    let data = named.or_else(above).map(|shared| shared.join("data")).filter(|data| data.is_dir());
-    let in_ci = std::env::var("CI").as_deref() == Ok("true");
-    assert!(data.is_some() || !in_ci, "CI has no shared/data; set OUTCRY_SHARED");
-    data
-}
 
 /// `null`, or `2025-12-31T12:00:00.000Z`.
 fn is_instant_or_null(value: &Value) -> bool {
@@ -39,8 +26,8 @@ fn is_hex_or_empty(value: &Value, bytes: usize) -> bool {
 
 #[test]
 fn every_real_market_is_listed_in_a_form_that_strict_clients_take() {
-    let Some(data) = shared_data() else {
-        eprintln!("skipped: no shared/data above this folder and no OUTCRY_SHARED");
+    let files = ["gamma-markets-500/polymarket_markets.json.gz", "gamma-events-100/events.json.gz"];
+    let [Some(markets), Some(events)] = files.map(|file| shared(&format!("data/{file}"))) else {
         return;
     };
     let defaults = MarketDefaults {
@@ -48,10 +35,9 @@ fn every_real_market_is_listed_in_a_form_that_strict_clients_take() {
         min_size: Shares(5 * SHARE),
         fee: FeeSchedule::FREE,
     };
-    let file = |name| std::fs::read(data.join(name)).expect("the file");
-    let mut import =
-        Import::read(&file("gamma-markets-500/polymarket_markets.json.gz"), &defaults).expect("a file");
-    import.add_file(&file("gamma-events-100/events.json.gz"), &defaults).expect("a file");
+    let read = |file| std::fs::read(file).expect("the file");
+    let mut import = Import::read(&read(markets), &defaults).expect("a file");
+    import.add_file(&read(events), &defaults).expect("a file");
 
     let mut exchange = Exchange::opened();
     let mut events = vec!["77".to_owned()];
