@@ -144,10 +144,15 @@ pub enum WhyNot {
     Tombstone,
     /// It may still be there: not every shard could be asked, or the log had no room.
     Busy,
+    /// It is not open in the market that was asked for; it may be in another.
+    Elsewhere,
 }
 
 /// The reason of an order that may still be there.
 pub const STILL_THERE: &str = "the exchange is busy, try again";
+
+/// The reason of an order that a replace found not open in its market.
+pub const NOT_IN_MARKET: &str = "order is not open in the market of the orders to be placed";
 
 /// The reason that clients match on for an order that is not there.
 pub const ALREADY_GONE: &str = "order can't be found - already canceled or matched";
@@ -185,7 +190,11 @@ pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cance
     }
     json.close_array().key("not_canceled").open_object();
     for order in not_cancelled {
-        let reason = if order.why == WhyNot::Busy { STILL_THERE } else { ALREADY_GONE };
+        let reason = match order.why {
+            WhyNot::Gone | WhyNot::Tombstone => ALREADY_GONE,
+            WhyNot::Busy => STILL_THERE,
+            WhyNot::Elsewhere => NOT_IN_MARKET,
+        };
         json.order_id(&order.id).names().text(reason);
     }
     json.close_object();
@@ -369,12 +378,13 @@ mod tests {
     #[test]
     fn a_cancel_names_what_went_and_what_did_not() {
         let id = |byte| OrderId([byte; 32]);
-        let gone = [(3, WhyNot::Gone), (4, WhyNot::Tombstone), (5, WhyNot::Busy)]
+        let gone = [(3, WhyNot::Gone), (4, WhyNot::Tombstone), (5, WhyNot::Busy), (6, WhyNot::Elsewhere)]
             .map(|(byte, why)| NotCancelled { id: id(byte), why });
         let answer = parsed(&written(|json| cancel_result(json, &[id(1), id(2)], &gone, true)));
         assert_eq!(answer["canceled"].as_array().map(Vec::len), Some(2));
         assert_eq!(answer["not_canceled"][format!("0x{}", "03".repeat(32))], ALREADY_GONE);
         assert_eq!(answer["not_canceled"][format!("0x{}", "05".repeat(32))], STILL_THERE);
+        assert_eq!(answer["not_canceled"][format!("0x{}", "06".repeat(32))], NOT_IN_MARKET);
         assert_eq!(answer["incomplete"], true);
         assert_eq!(answer["tombstone"], true);
         assert_eq!(answer["tombstones"].as_array().map(Vec::len), Some(1));

@@ -198,14 +198,16 @@ impl Shard {
     fn judge_sizes(&self, taker: &Taker, found: &Found, open: Shares) -> Result<(), Refusal> {
         let &Found { trades, stopped, spent, .. } = found;
         let Ratio { collateral, shares } = taker.signed;
+        // Whatever its size.
+        if taker.post_only && (trades || stopped.is_some() || spent) {
+            return Err(Reject::PostOnlyCrosses.into());
+        }
         if !open.is_zero() && shares < taker.min_size {
             let (got, allowed) = (shares.0, taker.min_size.0);
             return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
         }
-        // An order that was stopped is killed for that, and a post-only order that crosses is refused for that,
-        // whatever its size.
-        let rests = taker.order_type.rests() && !taker.post_only;
-        if rests && open.is_zero() && !trades && stopped.is_none() {
+        // An order that was stopped is killed for that, whatever its size.
+        if taker.order_type.rests() && open.is_zero() && !trades && stopped.is_none() {
             let (got, allowed) = (shares.0, taker.min_size.max(least_of_worth(taker.tick)).0);
             return Err(Refusal { reject: Reject::SizeTooSmall, got, allowed });
         }
@@ -213,9 +215,6 @@ impl Shard {
         let least = self.settings.min_notional;
         if taker.side == Side::Buy && marketable && collateral < least {
             return Err(Refusal { reject: Reject::NotionalTooSmall, got: collateral.0, allowed: least.0 });
-        }
-        if taker.post_only && (trades || stopped.is_some() || spent) {
-            return Err(Reject::PostOnlyCrosses.into());
         }
         Ok(())
     }

@@ -31,6 +31,9 @@ record! { Scope {
     asset_camel = "assetId",
 } }
 
+/// The names of a scope.
+const SCOPES: [&str; 3] = ["market", "asset_id", "assetId"];
+
 /// `{"orderID": id}` or `{"orderId": id}`.
 pub(super) fn one(body: Value<'_, '_>) -> Result<OrderId, ReadError> {
     let named = Named::collect(body, "body")?;
@@ -55,12 +58,12 @@ pub(super) fn wrapped(body: Value<'_, '_>, ids: &mut Vec<OrderId>) -> Result<(),
 }
 
 /// `{"market": condition, "asset_id": token}`, either or both; `{}` or empty values name no scope. An object that
-/// has neither name but others is refused: a misspelt scope must not be taken for none.
+/// names no scope but has other names is refused: a misspelt scope must not be taken for none.
 pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     let scope = Scope::collect(body, "body")?;
     let names = [scope.market, scope.asset_snake, scope.asset_camel];
-    if names.iter().all(|value| matches!(value, Value::Absent))
-        && let Some((other, _)) = field::entries(body, "body")?.next()
+    if names.iter().all(|value| matches!(value, Value::Absent | Value::Null | Value::Text("")))
+        && let Some((other, _)) = field::entries(body, "body")?.find(|(name, _)| !SCOPES.contains(name))
     {
         let got = ShortText::new(other);
         return Err(ReadError::of(Reject::CancelScopeMissing, "body", got, "market, asset_id or both"));

@@ -387,7 +387,6 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
         (r#"{"market":"","asset_id":""}"#.to_owned(), CancelScope::default()),
         (format!(r#"{{"market":"{hex}","asset_id":""}}"#), CancelScope { market, token: None }),
         (r#"{"market":null}"#.to_owned(), CancelScope::default()),
-        (r#"{"market":"","note":"all of it"}"#.to_owned(), CancelScope::default()),
         (r#"{"market":null,"assetId":"7"}"#.to_owned(), CancelScope { market: None, token }),
         (format!(r#"{{"market":"{hex}","asset_id":"7"}}"#), CancelScope { market, token }),
     ] {
@@ -404,8 +403,10 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
         assert_eq!(ask(bad).expect_err("bad").reject, Reject::InvalidPayload, "{bad}");
     }
     for misspelt in ["asset", "marketId", "market ", ""] {
-        let error = ask(&format!(r#"{{"{misspelt}":"7"}}"#)).expect_err("no scope");
-        assert_eq!((error.reject, error.got.as_str()), (Reject::CancelScopeMissing, misspelt));
+        for beside in ["", r#""market":null,"#, r#""assetId":"","#, r#""market":"","asset_id":"","#] {
+            let error = ask(&format!(r#"{{{beside}"{misspelt}":"7"}}"#)).expect_err("no scope");
+            assert_eq!((error.reject, error.got.as_str()), (Reject::CancelScopeMissing, misspelt));
+        }
     }
 }
 

@@ -109,7 +109,8 @@ impl Trade {
                     note(pending, id, found);
                 }
             }
-            Answer::Buried(there) => pending.unburied |= !there,
+            Answer::Buried(true) => {}
+            Answer::Buried(false) => pending.unburied.extend_from_slice(&pending.looking),
             Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
         }
         self.answered(work, now, mesh);
@@ -122,7 +123,7 @@ impl Trade {
         match job.wide {
             Wide::Bury => {
                 pending.short |= job.short;
-                pending.unburied |= job.unburied;
+                pending.unburied.extend_from_slice(&job.unburied);
                 job.strike_found(&mut pending.looking);
             }
             Wide::Cancel(_) => pending.short |= job.short,
@@ -155,7 +156,9 @@ impl Trade {
                         Ok(()) => job.cancelled.push(*id),
                         Err(CancelRefusal::Gone) => job.gone.push(*id),
                         Err(CancelRefusal::Unknown) if job.wide == Wide::Bury => {
-                            job.unburied |= shard.tombstone(now, principal, id).is_err();
+                            if shard.tombstone(now, principal, id).is_err() {
+                                job.unburied.push(*id);
+                            }
                         }
                         Err(CancelRefusal::Unknown) => {}
                         Err(CancelRefusal::Busy) => job.short = true,
@@ -237,12 +240,16 @@ impl Trade {
                 self.bury(work, now, mesh);
                 return self.answered(work, now, mesh);
             }
-            let why = match (pending.short, pending.unburied) {
-                (true, _) => WhyNot::Busy,
-                (false, true) => WhyNot::Gone,
-                (false, false) => WhyNot::Tombstone,
-            };
-            let gone = pending.looking.drain(..).map(|id| NotCancelled { id, why });
+            let (short, unburied) = (pending.short, &mut pending.unburied);
+            unburied.sort_unstable();
+            let gone = pending.looking.drain(..).map(|id| {
+                let why = match (short, unburied.binary_search(&id)) {
+                    (true, _) => WhyNot::Busy,
+                    (false, Ok(_)) => WhyNot::Gone,
+                    (false, Err(_)) => WhyNot::Tombstone,
+                };
+                NotCancelled { id, why }
+            });
             pending.not_cancelled.extend(gone);
         }
         self.works.came(work);
@@ -268,7 +275,9 @@ impl Trade {
                 false
             }
             Answer::Buried(there) => {
-                pending.unburied |= !there;
+                if !there {
+                    pending.unburied.push(*id);
+                }
                 true
             }
             Answer::Placed(_) | Answer::Acted(_) => unreachable!("nothing is placed here"),
@@ -293,7 +302,7 @@ pub(super) fn bury_here(shard: &mut Shard, now: TimeMs, principal: WalletNo, id:
 fn not_asked(pending: &mut Work) {
     match pending.round {
         Round::Looking => pending.short = true,
-        Round::Burying => pending.unburied = true,
+        Round::Burying => pending.unburied.extend_from_slice(&pending.looking),
     }
 }
 

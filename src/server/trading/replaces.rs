@@ -174,7 +174,7 @@ impl Trade {
                     if left & 1 << at != 0 {
                         work.cancelled.push(id);
                     } else {
-                        work.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone });
+                        work.not_cancelled.push(NotCancelled { id, why: WhyNot::Elsewhere });
                     }
                 }
                 work.items.clear();

@@ -44,8 +44,8 @@ pub(crate) struct WideJob {
     pub(crate) gone: Vec<OrderId>,
     /// Something could not be done for want of room.
     pub(crate) short: bool,
-    /// A tombstone could not be left.
-    pub(crate) unburied: bool,
+    /// For which no tombstone could be left, in the list's order.
+    pub(crate) unburied: Vec<OrderId>,
     /// The shard's last claimed position.
     pub(crate) at: Position,
 }
@@ -61,7 +61,7 @@ impl WideJob {
             cancelled: list(),
             gone: list(),
             short: false,
-            unburied: false,
+            unburied: list(),
             at: Position(0),
         }
     }
@@ -101,7 +101,7 @@ impl WideJobs {
         job.cancelled.clear();
         job.gone.clear();
         job.short = false;
-        job.unburied = false;
+        job.unburied.clear();
         job.at = Position(0);
         job
     }

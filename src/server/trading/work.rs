@@ -164,8 +164,8 @@ pub(crate) struct Work {
     pub(crate) round: Round,
     /// Some shard could not be asked for them, or had no room to cancel.
     pub(crate) short: bool,
-    /// Some shard has no tombstone for them.
-    pub(crate) unburied: bool,
+    /// Those of them for which some shard left no tombstone, in any order, perhaps repeated.
+    pub(crate) unburied: Vec<OrderId>,
     /// What the registrar said: a status and a body, if it was asked.
     pub(crate) told: (u16, Vec<u8>),
     /// What came of it, if it is a replace.
@@ -200,7 +200,7 @@ impl Work {
             looking: Vec::with_capacity(IDS_KEPT),
             round: Round::Looking,
             short: false,
-            unburied: false,
+            unburied: Vec::with_capacity(IDS_KEPT),
             told: (0, Vec::new()),
             replace: ReplaceEnd::default(),
             is_wide: false,
@@ -277,7 +277,7 @@ impl Works {
         work.not_cancelled.clear();
         work.looking.clear();
         work.short = false;
-        work.unburied = false;
+        work.unburied.clear();
         work.replace = ReplaceEnd::default();
         work.is_wide = false;
         work.open = 0;

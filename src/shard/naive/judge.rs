@@ -109,19 +109,19 @@ impl Naive {
         let ends = plan.stopped.is_some() || plan.spent || !kind.rests();
         let open = if ends || floor(plan.left, work.price) == 0 { 0 } else { plan.left };
         let refuse = |reject, got, allowed| Verdict::Refuse(Refusal { reject, got, allowed });
+        if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
+            return refuse(Reject::PostOnlyCrosses, 0, 0);
+        }
         if open > 0 && fields.shares().0 < market.min_size {
             return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size);
         }
-        if kind.rests() && !place.order.post_only && open == 0 && !trades && plan.stopped.is_none() {
+        if kind.rests() && open == 0 && !trades && plan.stopped.is_none() {
             let worth = 10_000_u64.div_ceil(market.tick.ten_thousandths().into());
             return refuse(Reject::SizeTooSmall, fields.shares().0, market.min_size.max(worth));
         }
         let marketable = fields.side == BUY && (trades || !kind.rests());
         if marketable && fields.collateral().0 < self.min_notional {
             return refuse(Reject::NotionalTooSmall, fields.collateral().0, self.min_notional);
-        }
-        if place.order.post_only && (trades || plan.stopped.is_some() || plan.spent) {
-            return refuse(Reject::PostOnlyCrosses, 0, 0);
         }
         let resting = if fields.side == BUY { Self::cost(open, work.price, &market.fee) } else { 0 };
         let paid: u64 = plan.fills.iter().map(|fill| fill.taker_leg + fill.taker_fee).sum();
