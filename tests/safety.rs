@@ -1,5 +1,5 @@
 //! What cancels a maker's orders when the maker cannot: a missed heartbeat, a lost connection, a tripped
-//! breaker.
+//! breaker. And what the maker's own cancels say of orders that they did not find.
 //!
 //! The exchange's clock stands still until the test moves it. The maker's own stream shows what leaves a
 //! book by itself.
@@ -258,10 +258,45 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
         let ids: Vec<&String> = orders.iter().collect();
         assert_eq!(ended(&mut stream, 3), all_with(&ids, "disconnected"));
         assert_eq!(site.live(), [kept]);
-        let request = site.maker.request_with(&promise("yes"), "DELETE", "/orders", "[]");
-        site.connection.send(&request).unwrap();
-        let wrong = site.connection.answer().unwrap();
-        assert_eq!((wrong.status, &wrong.json()["field"]), (400, &"X-Outcry-Cancel-On-Disconnect".into()));
+        for (method, path, body, said) in [
+            ("DELETE", "/orders", "[]", "yes"),
+            ("GET", "/data/orders", "", "true"),
+            ("GET", "/time", "", "true"),
+        ] {
+            site.connection.send(&site.maker.request_with(&promise(said), method, path, body)).unwrap();
+            let wrong = site.connection.answer().unwrap();
+            let field = &wrong.json()["field"];
+            assert_eq!((wrong.status, field), (400, &"X-Outcry-Cancel-On-Disconnect".into()), "{path}");
+        }
+        site.exchange.stop();
+    }
+}
+
+#[test]
+fn a_connection_answers_for_one_key_and_no_other_key_changes_that() {
+    for (shards, ingress) in [(1, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        let mut watching = site.listen();
+        let orders = [site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
+        let kept = site.bid(true, 0, 12, 5);
+        let mut connection = site.exchange.connect();
+        for (other_key, value, status) in [(false, "true", 200), (true, "false", 200), (true, "true", 400)] {
+            let key = if other_key { &site.other_key } else { &site.maker };
+            let header = format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
+            connection.send(&key.request_with(&header, "DELETE", "/orders", "[]")).unwrap();
+            assert_eq!(connection.answer().unwrap().status, status, "{other_key} {value}");
+        }
+        let mut stream = Stream::on(connection.socket(), "user");
+        drop(connection);
+        let auth = site.other_key.stream_auth();
+        stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
+        assert_eq!(stream.event()["field"], "cancel_on_disconnect");
+        stream.say(&json!({ "type": "user", "auth": auth }));
+        assert_eq!(stream.event()["cancel_on_disconnect"], false);
+        drop(stream);
+        assert_eq!(ended(&mut watching, 2), all_with(&orders.each_ref(), "disconnected"));
+        let rows = site.other_key.pages(&mut site.connection, "/data/orders");
+        assert!(rows.iter().any(|row| row["id"] == kept.as_str()), "{rows:?}");
         site.exchange.stop();
     }
 }
@@ -396,4 +431,42 @@ fn a_breaker_that_makes_no_sense_is_refused_by_name() {
     let largest = site.ask("POST", "/breaker", "{\"quantity\":1000000000,\"interval_ms\":86400000}");
     assert_eq!(largest.status, 200, "{}", largest.json());
     site.exchange.stop();
+}
+
+#[test]
+fn each_order_that_a_cancel_will_keep_out_is_named() {
+    const TOMBSTONES: usize = 256;
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        let orders = [0, 1].map(|market| site.maker.sign(&site.wish(market, Side::Buy, 10, 5)));
+        let mut ids: Vec<String> = orders.iter().map(|order| order.id_text.clone()).collect();
+        ids.extend((0..TOMBSTONES).map(|number| format!("0x{number:064x}")));
+        let answer = site.ask("DELETE", "/orders", &json!(ids).to_string()).json();
+        assert_eq!(answer["not_canceled"].as_object().unwrap().len(), ids.len());
+        let named = answer["tombstones"].as_array().unwrap();
+        assert_eq!(named.len(), TOMBSTONES, "{shards} shards, {ingress} ingress");
+        for order in &orders {
+            let refused = site.ask("POST", "/order", &order.body);
+            let is_named = named.iter().any(|id| id == order.id_text.as_str());
+            assert_eq!(refused.json()["code"] == "cancelled_before_arrival", is_named, "{}", refused.json());
+        }
+        assert!(named.iter().any(|id| id == orders[0].id_text.as_str()), "the first of a list is kept out");
+        site.exchange.stop();
+    }
+}
+
+#[test]
+fn a_replace_does_not_say_of_an_order_in_another_market_that_it_is_gone() {
+    for shards in [1, 2] {
+        let mut site = Site::start(shards, 0);
+        let elsewhere = site.bid(false, 0, 10, 5);
+        let order = site.maker.sign(&site.wish(1, Side::Buy, 11, 5));
+        let body = format!(r#"{{"cancel":["{elsewhere}"],"place":[{}],"ifGone":"place"}}"#, order.body);
+        let answer = site.ask("POST", "/replace", &body);
+        assert_eq!(answer.status, 200, "{}", answer.json());
+        let said = &answer.json()["not_canceled"][&elsewhere];
+        assert_eq!(said, "order is not open in the market of the orders to be placed");
+        assert!(site.live().contains(&elsewhere));
+        site.exchange.stop();
+    }
 }

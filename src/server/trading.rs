@@ -47,7 +47,7 @@ pub(super) mod work;
 use std::sync::Arc;
 
 use super::connections::Client;
-use super::connections::connection::{Intent, Line, Timed};
+use super::connections::connection::{Intent, KeyName, Line, Timed};
 use super::core_loop::{Step, connection_word};
 use super::plan::Plan;
 use super::process::clock::Clock;
@@ -69,7 +69,7 @@ use crate::registrar::Registrar;
 use crate::registry::Registry;
 use crate::shard::{OrderScope, ReadyOrder, Shard};
 use crate::stats::{Laps, Stage};
-use guard_acts::{Promise, promise};
+use guard_acts::promise;
 use replaces::ReplaceJobs;
 use staging::Staged;
 use wide::WideJobs;
@@ -109,7 +109,7 @@ pub(crate) struct Trade {
     ids: Vec<OrderId>,
     signatures_left: usize,
     /// What the request under way says of its connection.
-    promise: Promise,
+    promise: Option<KeyName>,
     /// Where the time of the request under way went.
     laps: Laps,
     /// Answers carry `Server-Timing`.
@@ -161,7 +161,7 @@ impl Trade {
             ready: Some(Box::new(ReadyOrder::BLANK)),
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
-            promise: Promise::Same,
+            promise: None,
             laps: Laps::default(),
             tells_timing: plan.options.metrics_server_timing,
         }
@@ -217,8 +217,10 @@ impl Trade {
         self.lap(Stage::Parse);
         let caller = self.admit(&mut line.toll, route, request, now);
         self.lap(Stage::Auth);
-        let taken =
-            caller.and_then(|caller| self.take(asker, &caller, &mut line.toll, route, request, now, mesh));
+        let taken = caller.and_then(|caller| {
+            self.promise = promise(&request.head, &caller, line.answers_for)?;
+            self.take(asker, &caller, &mut line.toll, route, request, now, mesh)
+        });
         if taken.is_err() && line.toll.held().is_some() {
             return Step::Held;
         }
@@ -231,11 +233,7 @@ impl Trade {
             begun.rate_limit = line.toll.head();
             begun.laps = self.laps;
             line.last_work = Some(self.works.name(work));
-            match self.promise {
-                Promise::Same => {}
-                Promise::Made(key) => line.answers_for = Some(key),
-                Promise::TakenBack => line.answers_for = None,
-            }
+            line.answers_for = self.promise;
         }
         if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
@@ -303,7 +301,6 @@ impl Trade {
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Result<u32, Refused> {
-        self.promise = promise(&request.head, caller)?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         match route.endpoint {
@@ -494,6 +491,12 @@ fn of_read(error: &ReadError) -> Refused {
         allowed: crate::json::ShortText::new(error.allowed),
         ..Refused::plain(error.reject)
     }
+}
+
+/// Writes the refusal of `X-Outcry-Cancel-On-Disconnect` on a request that is none of trading's.
+pub(super) fn refuse_promise(out: &mut Vec<u8>, said: &str, extras: &Extras<'_>) {
+    let refused = guard_acts::unpromised(said, "on requests that trade only");
+    render::refused(out, Form::Act, &refused, None, extras);
 }
 
 /// The contracts that an order is signed for.

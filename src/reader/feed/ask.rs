@@ -91,6 +91,12 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
     })
 }
 
+/// The refusal of a promise for a key whose connection answers for another one.
+pub(super) fn answers_for_another() -> Refused {
+    let refused = Refused::new(400, "invalid_message", "");
+    refused.about("cancel_on_disconnect", "true", "false: this connection answers for another key")
+}
+
 /// The refusal of more subscriptions than one connection may have.
 pub(super) fn too_many(count: usize) -> Refused {
     let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");

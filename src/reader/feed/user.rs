@@ -100,15 +100,12 @@ impl Feed {
             return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
         }
         // What a request promised before its connection became a stream holds until a message says otherwise.
-        let cancels = match account {
-            Some(account) => account.cancel_on_disconnect,
-            None => promised == Some((caller.principal, caller.key)),
-        };
-        let account = Account {
-            caller,
-            markets: narrowed.then_some(markets),
-            cancel_on_disconnect: ask.cancel_on_disconnect.unwrap_or(cancels),
-        };
+        let key = (caller.principal, caller.key);
+        let cancels = ask.cancel_on_disconnect.unwrap_or(promised == Some(key));
+        if cancels && promised.is_some_and(|promised| promised != key) {
+            return Err(ask::answers_for_another());
+        }
+        let account = Account { caller, markets: narrowed.then_some(markets), cancel_on_disconnect: cancels };
         self.subscribers[client as usize] = Some(Subscriber::User(Some(account)));
         if let Some(before) = known.filter(|before| before.principal != caller.principal) {
             self.forget_account(client, before.principal);

@@ -56,29 +56,33 @@ impl Trade {
     }
 }
 
-/// Whether a connection is to answer for a key's orders, as a request says.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Promise {
-    /// It says nothing.
-    Same,
-    /// This key's, from here on.
-    Made(KeyName),
-    /// No key's any more.
-    TakenBack,
+/// The key whose orders are to be cancelled when the connection is lost, by what `X-Outcry-Cancel-On-Disconnect` says.
+/// A connection answers for one key: a promise to another is refused, as the first would be broken without a word.
+pub(super) fn promise(
+    head: &Head<'_>,
+    caller: &Caller,
+    before: Option<KeyName>,
+) -> Result<Option<KeyName>, Refused> {
+    let own = Some((caller.principal, caller.api_key));
+    let is_others = before.is_some() && before != own;
+    match head.cancel_on_disconnect {
+        Some("true") if is_others => {
+            Err(unpromised("true", "false: this connection answers for another key"))
+        }
+        Some("true") => Ok(own),
+        Some("false") if !is_others => Ok(None),
+        Some("false") | None => Ok(before),
+        Some(text) => Err(unpromised(text, "true or false")),
+    }
 }
 
-/// What `X-Outcry-Cancel-On-Disconnect` says.
-pub(super) fn promise(head: &Head<'_>, caller: &Caller) -> Result<Promise, Refused> {
-    match head.cancel_on_disconnect {
-        None => Ok(Promise::Same),
-        Some("true") => Ok(Promise::Made((caller.principal, caller.api_key))),
-        Some("false") => Ok(Promise::TakenBack),
-        Some(text) => Err(Refused {
-            field: "X-Outcry-Cancel-On-Disconnect",
-            got: ShortText::new(text),
-            allowed: ShortText::new("true or false"),
-            ..Refused::plain(Reject::InvalidPayload)
-        }),
+/// The refusal of a promise.
+pub(in crate::server) fn unpromised(got: &str, allowed: &str) -> Refused {
+    Refused {
+        field: "X-Outcry-Cancel-On-Disconnect",
+        got: ShortText::new(got),
+        allowed: ShortText::new(allowed),
+        ..Refused::plain(Reject::InvalidPayload)
     }
 }
 
