@@ -48,6 +48,10 @@ fn main() -> Result<(), String> {
             "start from the snapshot: ready in {ready:.1?} (page cache {dropped}), {} MiB resident",
             server.resident_mib()
         );
+        let there = server.orders()?;
+        if there != orders {
+            return Err(format!("{there} orders are there instead of {orders}: remove {}", directory.display()));
+        }
         let what = format!("{start} start from the snapshot, {orders} orders, page cache {}", word(dropped));
         figures::note(what, ready.as_secs_f64(), Unit::S);
         let what = format!("resident behind the {start} start");
@@ -136,6 +140,16 @@ impl Server {
         let mut answer = String::new();
         stream.read_to_string(&mut answer).map_err(|fault| fault.to_string())?;
         Ok(answer.split_once("\r\n\r\n").map(|(_, body)| body.to_owned()).unwrap_or(answer))
+    }
+
+    /// How many orders there ever were.
+    fn orders(&mut self) -> Result<u64, String> {
+        let metrics = self.ask("GET", "/metrics", "")?;
+        let count = |name: &str| {
+            let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+            line.and_then(|count| count.trim().parse::<u64>().ok()).ok_or(format!("/metrics: no {name}"))
+        };
+        Ok(count("outcry_orders_archived ")? + count("outcry_orders_in_memory ")?)
     }
 
     fn resident_mib(&self) -> u64 {
