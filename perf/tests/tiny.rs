@@ -116,7 +116,9 @@ fn a_run_leaves_files_that_count_every_request() {
     }
     // The parts of a class's slow requests add up: late, in a stage, with the client or with
     // nobody, and nothing twice.
-    for parts in summary["parts"].as_array().unwrap() {
+    let parts = summary["parts"].as_array().unwrap();
+    assert!(!parts.is_empty(), "of no class");
+    for parts in parts {
         let us = |key: &str| parts[key].as_f64().unwrap();
         let stages: f64 =
             parts["stages"].as_array().unwrap().iter().map(|stage| stage[1].as_f64().unwrap()).sum();
