@@ -26,13 +26,16 @@ pub(crate) fn run(command: &JournalCommand) -> Result<ExitCode, String> {
             let (data_dir, log_path) = args.places()?;
             say(&verify(&data_dir, log_path.as_deref())?)
         }
-        JournalCommand::Replay(args) => say(&replay(&args.places()?.0)?),
+        JournalCommand::Replay(args) => {
+            let (data_dir, log_path) = args.places()?;
+            say(&replay(&data_dir, log_path.as_deref())?)
+        }
         JournalCommand::Dump(args) => print_frames(args),
     }
 }
 
 /// Why a journal cannot be read to its end.
-enum Stop {
+pub(crate) enum Stop {
     /// A file is not what was written.
     Files(Fault),
     /// A frame does not say what its kind says.
@@ -203,6 +206,20 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
     ];
     lines.extend(begun);
     lines.extend(shelf.good);
+    lines.extend(left_out(survey, closed));
+    if shelf.wrong.is_empty() {
+        lines.push("good".to_owned());
+        return Ok(lines.join("\n") + "\n");
+    }
+    lines.push(format!("segments are good, snapshots are not: {}", shelf.wrong.len()));
+    lines.extend(shelf.wrong);
+    Err(lines.join("\n"))
+}
+
+/// What was written, or may have been, and is not among the frames that were read. `closed` says whether the last of
+/// them is the close of a stop in good order.
+fn left_out(survey: Survey, closed: bool) -> Vec<String> {
+    let mut lines = Vec::new();
     if let Some(cut) = &survey.cut {
         lines.push(format!("torn tail of {} bytes: {}; the next start cuts it off", cut.bytes, cut.place));
     }
@@ -223,13 +240,7 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
     if survey.in_use {
         lines.push("a server has this directory; what it wrote meanwhile is not in this report".to_owned());
     }
-    if shelf.wrong.is_empty() {
-        lines.push("good".to_owned());
-        return Ok(lines.join("\n") + "\n");
-    }
-    lines.push(format!("segments are good, snapshots are not: {}", shelf.wrong.len()));
-    lines.extend(shelf.wrong);
-    Err(lines.join("\n"))
+    lines
 }
 
 fn end_text(closed: bool) -> &'static str {
@@ -254,8 +265,9 @@ fn usdc(millionths: u128) -> String {
     format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000)
 }
 
-fn replay(data_dir: &Path) -> Result<String, String> {
-    let Applied { survey, ledger, begun, shelf, .. } = apply(data_dir, None)?;
+/// What `journal replay` prints: the state that the frames in the segments lead to, and what is not among them.
+pub(crate) fn replay(data_dir: &Path, log_path: Option<&Path>) -> Result<String, String> {
+    let Applied { survey, ledger, closed, begun, shelf, .. } = apply(data_dir, log_path)?;
     let totals = ledger.totals();
     let live: usize = ledger.markets().iter().map(|market| market.live.len()).sum();
     let lines = [
@@ -281,7 +293,8 @@ fn replay(data_dir: &Path) -> Result<String, String> {
     for (name, value) in lines {
         let _ = writeln!(text, "{name:12} {value}");
     }
-    for said in begun.into_iter().chain(shelf.good).chain(shelf.wrong) {
+    let left_out = left_out(survey, closed);
+    for said in begun.into_iter().chain(shelf.good).chain(shelf.wrong).chain(left_out) {
         text.push_str(&said);
         text.push('\n');
     }
@@ -290,25 +303,41 @@ fn replay(data_dir: &Path) -> Result<String, String> {
 
 fn print_frames(args: &JournalArgs) -> Result<ExitCode, String> {
     let mut out = BufWriter::new(std::io::stdout().lock());
-    let mut line = Vec::new();
-    let (data_dir, _) = args.places()?;
-    let base = beginning(&data_dir).map_err(|fault| fault.to_string())?.0;
-    // Printed apart from the frames, which are for programs to read.
-    if let Some(base) = &base {
-        complain(&begins(&data_dir, base).map_err(|fault| fault.to_string())?);
+    let (data_dir, log_path) = args.places()?;
+    // What is said is printed apart from the frames, which are for programs to read.
+    match dump(&data_dir, log_path.as_deref(), &mut out, complain) {
+        Err(Stop::Unprinted(fault)) => said(Err(fault)),
+        Err(stop) => said(out.flush()).and(Err(stop.to_string())),
+        Ok(()) => Ok(ExitCode::SUCCESS),
     }
-    let read = survey(&data_dir, None, base.as_ref(), |frame| {
+}
+
+/// Writes every frame in the segments to `out`, a line each, and calls `say` with where they begin and with what is not
+/// among them.
+pub(crate) fn dump(
+    data_dir: &Path,
+    log_path: Option<&Path>,
+    out: &mut impl Write,
+    mut say: impl FnMut(&str),
+) -> Result<(), Stop> {
+    let base = beginning(data_dir)?.0;
+    if let Some(base) = &base {
+        say(&begins(data_dir, base)?);
+    }
+    let (mut line, mut closed) = (Vec::new(), false);
+    let survey = survey(data_dir, log_path, base.as_ref(), |frame| {
         let record = decode(frame)?;
+        closed = matches!(record, Record::Close(_));
         line.clear();
         dump::write(frame, &record, &mut line);
         line.push(b'\n');
         out.write_all(&line).map_err(Stop::Unprinted)
-    });
-    match read {
-        Ok(_) => said(out.flush()),
-        Err(Stop::Unprinted(fault)) => said(Err(fault)),
-        Err(stop) => said(out.flush()).and(Err(stop.to_string())),
+    })?;
+    out.flush().map_err(Stop::Unprinted)?;
+    for line in left_out(survey, closed) {
+        say(&line);
     }
+    Ok(())
 }
 
 #[cfg(test)]
