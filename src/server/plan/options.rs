@@ -283,7 +283,7 @@ impl Options {
         Ok(())
     }
 
-    /// Takes over every variable that names a key. One that almost does is an error.
+    /// Takes over every variable that names a key. One that almost does, or lacks the table, is an error.
     pub fn overlay_environment(
         &mut self,
         variables: impl Iterator<Item = (String, String)>,
@@ -293,7 +293,9 @@ impl Options {
                 continue;
             }
             let Some(key) = KEYS.iter().find(|key| variable(key.name) == name) else {
-                if let Some(known) = near(&name, KEYS.iter().map(|key| variable(key.name))) {
+                let known = of_last_part(|last| variable(last) == name).map(variable);
+                let near = || near(&name, KEYS.iter().map(|key| variable(key.name)));
+                if let Some(known) = known.or_else(near) {
                     return Err(format!("{name}: no such setting; did you mean {known}?"));
                 }
                 continue;
@@ -474,12 +476,17 @@ fn find(name: &str) -> Result<&'static Key, String> {
     if let Some(key) = KEYS.iter().find(|key| key.name == name) {
         return Ok(key);
     }
-    let without_table = |key: &&Key| key.name.split_once('.').is_some_and(|(_, last)| last == name);
-    let known = KEYS.iter().find(without_table).map(|key| key.name.to_owned());
+    let known = of_last_part(|last| last == name).map(str::to_owned);
     Err(match known.or_else(|| near(name, KEYS.iter().map(|key| key.name.to_owned()))) {
         Some(known) => format!("{name}: no such setting; did you mean {known}?"),
         None => format!("{name}: no such setting; {ALL_SETTINGS}"),
     })
+}
+
+/// The first setting in a table whose name without it is the one meant.
+fn of_last_part(is_meant: impl Fn(&str) -> bool) -> Option<&'static str> {
+    let mut names = KEYS.iter().map(|key| key.name);
+    names.find(|name| name.split_once('.').is_some_and(|(_, last)| is_meant(last)))
 }
 
 /// Where the names are, for whoever wrote none that is near one.

@@ -123,6 +123,22 @@ fn only_a_name_that_is_near_is_suggested() {
 }
 
 #[test]
+fn a_variable_without_its_table_is_refused_by_its_full_name() {
+    let overlaid = |name: &str| Options::default().overlay_environment(variables(&[(name, "1")]));
+    for (name, known) in [
+        ("OUTCRY_DURABILITY", "OUTCRY_JOURNAL_DURABILITY"),
+        ("OUTCRY_LOG_BYTES", "OUTCRY_JOURNAL_LOG_BYTES"),
+        ("OUTCRY_SHARDS", "OUTCRY_CPU_SHARDS"),
+    ] {
+        assert_eq!(overlaid(name), Err(format!("{name}: no such setting; did you mean {known}?")));
+    }
+    // `listen.admin` has that last part, and the commands' own variable is called so.
+    for name in ["OUTCRY_ADMIN", "OUTCRY_BYTES", "OUTCRY_"] {
+        assert_eq!(overlaid(name), Ok(()), "{name}");
+    }
+}
+
+#[test]
 fn a_table_of_no_setting_is_refused_though_it_is_empty() {
     let refused = |text: &str| Options::default().overlay_file(text).expect_err("refused");
     assert_eq!(refused("[jurnal]\n"), "[jurnal]: no such table; did you mean [journal]?");
