@@ -243,12 +243,6 @@ impl MarketFacts {
         facts
     }
 
-    /// When it ends, in milliseconds.
-    #[must_use]
-    pub fn end_ms(&self) -> Option<TimeMs> {
-        self.end.map(Moment::in_ms)
-    }
-
     /// True if it gives a reason not to trade other than an end. One without tokens does if it says that it is not
     /// closed: a shortened row says nothing about an end.
     #[must_use]

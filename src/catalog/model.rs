@@ -410,10 +410,16 @@ impl Catalog {
     #[must_use]
     pub fn date_of_market(&self, number: u32, column: Column) -> Option<Moment> {
         let market = self.market(number);
-        let MarketFacts { start, end, created, updated, closed_at, .. } = market.facts;
-        let event = || self.event(market.event?).facts.end;
-        let (end, closed_at) = (end.or_else(event), closed_at.or(market.over_since().map(moment_of)));
+        let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
+        let (end, closed_at) = (self.end_of_market(number), closed_at.or(market.over_since().map(moment_of)));
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
+    }
+
+    /// When a market ends, by its own text or else by its event's; none if neither says.
+    #[must_use]
+    pub fn end_of_market(&self, number: u32) -> Option<Moment> {
+        let market = self.market(number);
+        market.facts.end.or_else(|| self.event(market.event?).facts.end)
     }
 
     /// The tags of a market: its event's, then its own, each once.

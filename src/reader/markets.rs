@@ -7,7 +7,7 @@ use super::ask::{Asked, Refused, no_market};
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
 use super::{Reader, Token, page};
-use crate::catalog::{EventFacts, Span};
+use crate::catalog::{EventFacts, Moment, Span};
 use crate::domain::amount::ONE;
 use crate::domain::{MarketNo, Mode, Outcome};
 use crate::http::Endpoint;
@@ -114,7 +114,8 @@ impl Reader {
         write_span(json, facts.description, &row.text);
         json.key("market_slug").text(&facts.slug);
         json.key("end_date_iso");
-        write_instant(json, facts.end_ms());
+        let end = self.index.catalog().end_of_market(row.market.0);
+        write_instant(json, end.map(Moment::in_ms));
         json.key("game_start_time");
         write_instant(json, facts.game_start);
         json.key("fpmm").text(&facts.market_maker);

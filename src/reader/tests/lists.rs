@@ -104,6 +104,26 @@ fn a_market_says_what_was_imported_and_what_is_so_now() {
 }
 
 #[test]
+fn a_market_without_an_end_shows_that_of_its_event() {
+    let mut exchange = Exchange::opened();
+    let dated = r#"{"id":"77","endDate":"2027-05-01T00:00:00Z"}"#;
+    for (event, market, end) in [
+        (r#"{"id":"77"}"#, "{}", json!(null)),
+        (dated, "{}", json!("2027-05-01T00:00:00.000Z")),
+        (dated, r#"{"endDate":"2027-02-01T00:00:00Z"}"#, json!("2027-02-01T00:00:00.000Z")),
+        (dated, r#"{"endDate":"soon"}"#, json!("2027-05-01T00:00:00.000Z")),
+    ] {
+        exchange.says(EventText { time: TimeMs(1), event: 0, text: event.into() });
+        exchange.says(MarketText { time: TimeMs(1), market: RAIN, event: Some(0), text: market.into() });
+        let one = exchange.reads(&format!("/markets/{}", rain()));
+        assert_eq!(one["end_date_iso"], end, "{event} {market}");
+        let (rows, _) = exchange.lists(None, "/markets", |_| {});
+        let listed = rows.iter().find(|row| row["condition_id"] == one["condition_id"]);
+        assert_eq!(listed.expect("it is listed")["end_date_iso"], end, "{event} {market}");
+    }
+}
+
+#[test]
 fn a_tokens_price_is_the_best_that_is_known() {
     let mut exchange = Exchange::opened();
     let target = format!("/markets/{}", rain());
