@@ -1,6 +1,8 @@
 //! Wallet routes against records whose results are worked out by hand, and lists against the same
 //! lists made plainly.
 
+mod markets;
+
 use super::*;
 use crate::domain::Payout;
 use crate::journal::layout::{MarketText, Resolved};
@@ -9,10 +11,20 @@ use serde_json::json;
 const SIDES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
 impl Exchange {
-    /// A split, merge or redeem of `wallet`; the payout decides what a redeem brings.
+    /// A split, merge or redeem by `wallet` of whole shares.
     fn acts(&mut self, wallet: WalletNo, market: MarketNo, act: ActKind, shares: [u64; 2]) -> Position {
+        self.acts_exactly(wallet, market, act, shares.map(|shares| Shares(shares * SHARE)))
+    }
+
+    /// A split, merge or redeem by `wallet`; the payout decides what a redeem brings.
+    fn acts_exactly(
+        &mut self,
+        wallet: WalletNo,
+        market: MarketNo,
+        act: ActKind,
+        shares: [Shares; 2],
+    ) -> Position {
         self.now += STEP_MS;
-        let shares = shares.map(|shares| Shares(shares * SHARE));
         let payout = self.reader.ledger.market(market).and_then(|row| row.payout);
         let collateral = match act {
             ActKind::Split | ActKind::Merge => Collateral(shares[0].0),
@@ -465,74 +477,6 @@ fn trades_are_those_of_takers_unless_makers_are_asked_for() {
     }
     let by_market = exchange.rows(&format!("/trades?takerOnly=false&market={}", condition_text(RAIN)));
     assert_eq!(by_market, all, "the same order");
-}
-
-#[test]
-fn holders_are_ranked_by_balance_and_counted_by_market() {
-    let mut exchange = traded();
-    exchange.acts(CAROL, RAIN, ActKind::Split, [60, 60]);
-    let target = format!("/holders?market={},{}", condition_text(RAIN), condition_text(SNOW));
-    let groups = exchange.rows(&target);
-    assert_eq!(column(&groups, "token").len(), 4, "one group a token");
-    let ranked = |group: &Value| -> Vec<(String, f64)> {
-        let holders = group["holders"].as_array().expect("an array").iter();
-        holders
-            .map(|holder| {
-                (
-                    holder["proxyWallet"].as_str().expect("a text").to_owned(),
-                    holder["amount"].as_f64().expect("a number"),
-                )
-            })
-            .collect()
-    };
-    assert_eq!(ranked(&groups[0]), [(address_text(CAROL), 100.0), (address_text(ALICE), 60.0)]);
-    assert_eq!(ranked(&groups[1]), [(address_text(BOB), 100.0), (address_text(CAROL), 60.0)]);
-    assert_eq!(groups[0]["token"], groups[0]["holders"][0]["asset"]);
-    assert!(ranked(&groups[2]).is_empty() && ranked(&groups[3]).is_empty());
-    let most = exchange.rows(&format!("{target}&limit=3"));
-    assert_eq!((ranked(&most[0]).len(), ranked(&most[1]).len()), (2, 1), "the address decides a tie");
-    let large = exchange.rows(&format!("{target}&minBalance=60.000001"));
-    assert_eq!((ranked(&large[0]).len(), ranked(&large[1]).len()), (1, 1));
-    let none = exchange.rows(&format!("/holders?market=0x{}", "ee".repeat(32)));
-    assert!(none.is_empty(), "an unknown market has no tokens");
-}
-
-#[test]
-fn volumes_interest_and_ranks_add_up() {
-    let mut exchange = traded();
-    let (rain, snow) = (condition_text(RAIN), condition_text(SNOW));
-    exchange.acts(BOB, SNOW, ActKind::Split, [7, 7]);
-    let interest = exchange.rows("/oi");
-    assert_eq!(column(&interest, "market"), [rain.as_str(), snow.as_str()]);
-    assert_eq!(column(&interest, "value"), ["100", "7"]);
-    assert_eq!(column(&exchange.rows(&format!("/oi?market={snow}")), "value"), ["7"]);
-    let live = exchange.reads(&format!("/live-volume?market={rain},{snow}"));
-    assert_eq!(live[0]["total"], "82", "60 by Bob and 22 by Carol, who took");
-    assert_eq!(column(live[0]["markets"].as_array().expect("an array"), "value"), ["82", "0"]);
-    let alice = address_text(ALICE);
-    assert_eq!(exchange.reads(&format!("/traded?user={alice}"))["traded"], 1);
-    assert_eq!(
-        exchange.reads(&format!("/traded?user={}", address_text(BOB)))["traded"],
-        1,
-        "a split is none"
-    );
-    assert_eq!(exchange.reads(&format!("/volume?user={alice}"))["volume"], "62");
-    assert_eq!(exchange.reads(&format!("/other?slug=weather&user={alice}"))[0]["size"], 0);
-    let board = exchange.rows("/v1/leaderboard");
-    assert_eq!(column(&board, "rank"), ["1", "2", "3"]);
-    assert_eq!(column(&board, "proxyWallet"), [ALICE, BOB, CAROL].map(address_text));
-    shows(&board[0], &[("pnl", 6.0), ("vol", 62.0)]);
-    let volumes = exchange.rows("/v1/leaderboard?orderBy=VOL&limit=2&offset=1");
-    assert_eq!(column(&volumes, "proxyWallet"), [BOB, CAROL].map(address_text));
-    let own = exchange.rows(&format!("/v1/leaderboard?orderBy=VOL&user={}", address_text(CAROL)));
-    assert_eq!((own.len(), &own[0]["rank"]), (1, &Value::from("3")));
-    assert!(exchange.rows("/v1/leaderboard?userName=alice").is_empty(), "nobody has a name");
-    exchange.now += 24 * 3_600_000;
-    assert!(exchange.rows("/v1/leaderboard").is_empty(), "a day later");
-    assert_eq!(exchange.rows("/v1/leaderboard?timePeriod=WEEK").len(), 3);
-    exchange.now += 30 * 24 * 3_600_000;
-    assert!(exchange.rows("/v1/leaderboard?timePeriod=MONTH").is_empty(), "a month later");
-    assert_eq!(exchange.rows("/v1/leaderboard?timePeriod=ALL").len(), 3);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use super::super::{ANSWER_BYTES_MAX, Reader};
 use super::params::Bounds;
 use super::{page_of, write_list, write_no_profile};
 use crate::domain::amount::ONE;
-use crate::domain::{Address, ConditionId, MarketNo, Outcome, Shares};
+use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
 use crate::json::{Writer, decimal};
 use crate::ledger::MarketRow;
 
@@ -79,18 +79,19 @@ impl Reader {
     }
 
     /// GET /oi: the collateral that backs each market's shares; without a `market`, of every market
-    /// that has any, largest first.
+    /// that has any, largest first. What rounding leaves behind once the last share of a resolved
+    /// market is redeemed backs nothing and is not counted.
     pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = self.wallet_params(asked, &["market"])?;
         let rows = if let Some(conditions) = params.markets_filter()? {
             self.known(&conditions)
         } else {
-            let backed = |row: &&MarketRow| !row.backing.is_zero();
+            let backed = |row: &&MarketRow| !interest(row).is_zero();
             let mut rows: Vec<_> = self.ledger.markets().iter().filter(backed).collect();
-            rows.sort_by_key(|row| (std::cmp::Reverse(row.backing), row.market));
+            rows.sort_by_key(|row| (std::cmp::Reverse(interest(row)), row.market));
             rows
         };
-        write_list(json, rows, |json, row| write_value(json, row, row.backing.0.into()));
+        write_list(json, rows, |json, row| write_value(json, row, interest(row).0.into()));
         Ok(())
     }
 
@@ -116,6 +117,11 @@ impl Reader {
             .map(|market| self.market(market))
             .collect()
     }
+}
+
+/// The collateral that backs shares which somebody holds.
+fn interest(row: &MarketRow) -> Collateral {
+    if row.shares.iter().all(|shares| shares.is_zero()) { Collateral::ZERO } else { row.backing }
 }
 
 /// `{"market":…,"value":"…"}`.
