@@ -7,7 +7,8 @@
 //! | mean price of a trade | millionths | six places, rounded against the taker |
 //! | uint256 | 32 bytes, big-endian | up to 78 digits |
 //!
-//! Nothing here is a float. No exponent and no sign is read, and only [`push_signed`] writes a sign.
+//! Nothing here is a float. Only [`parse_millionths_up`] reads an exponent. No sign of a number is read, and only
+//! [`push_signed`] writes one.
 
 use ruint::aliases::U256;
 
@@ -19,6 +20,9 @@ const MILLIONTH_PLACES: u32 = 6;
 
 /// Places of a ten-thousandth.
 const PRICE_PLACES: u32 = 4;
+
+/// The largest exponent that is told from larger ones: no text has so many digits.
+const EXPONENT_MAX: i64 = 1 << 40;
 
 /// Digits of `u64::MAX`.
 const U64_DIGITS_MAX: usize = 20;
@@ -152,6 +156,40 @@ pub fn parse_millionths(text: &[u8]) -> Result<u64, NotDecimal> {
     parse_scaled(text, MILLIONTH_PLACES)
 }
 
+/// Reads an amount in millionths as clients write floats: `1e-05`, `2.5E+3`, with any number of places. What is between
+/// two millionths becomes the upper one: a whole number of millionths is at least the one if and only if it is at least
+/// the other.
+///
+/// [`NotDecimal::TooLarge`] if that is above `u64::MAX`.
+pub fn parse_millionths_up(text: &[u8]) -> Result<u64, NotDecimal> {
+    let (number, exponent) = match text.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e')) {
+        Some(at) => (&text[..at], parse_exponent(&text[at + 1..])?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = split_at_point(number);
+    if whole.is_empty() || fraction.is_empty() {
+        return Err(NotDecimal::Malformed);
+    }
+    let whole_digits = i64::try_from(whole.len()).map_err(|_| NotDecimal::TooLarge)?;
+    // How many of the digits count whole millionths; zeros follow if there are fewer.
+    let mut kept = whole_digits + exponent + i64::from(MILLIONTH_PLACES);
+    let (mut value, mut rest) = (Some(0_u64), false);
+    for byte in whole.iter().chain(fraction) {
+        let digit = digit(*byte)?;
+        if 0 < kept {
+            value = value.and_then(|value| value.checked_mul(10)?.checked_add(digit));
+            kept -= 1;
+        } else {
+            rest |= digit != 0;
+        }
+    }
+    if value != Some(0) {
+        let zeros = u32::try_from(kept.max(0)).map_err(|_| NotDecimal::TooLarge)?;
+        value = value.and_then(|value| value.checked_mul(10_u64.checked_pow(zeros)?));
+    }
+    value.and_then(|value| value.checked_add(rest.into())).ok_or(NotDecimal::TooLarge)
+}
+
 /// Reads a price: `0.5`, at most four places, between 0 and 1.
 pub fn parse_price(text: &[u8]) -> Result<Price, NotDecimal> {
     let value = parse_scaled(text, PRICE_PLACES)?;
@@ -263,10 +301,7 @@ const fn pairs() -> [[u8; 2]; 100] {
 }
 
 fn parse_scaled(text: &[u8], places: u32) -> Result<u64, NotDecimal> {
-    let (whole, fraction) = match text.iter().position(|&byte| byte == b'.') {
-        Some(point) => (&text[..point], &text[point + 1..]),
-        None => (text, &b"0"[..]),
-    };
+    let (whole, fraction) = split_at_point(text);
     let fraction_digits = u32::try_from(fraction.len()).map_err(|_| NotDecimal::Malformed)?;
     if fraction_digits > places {
         return Err(NotDecimal::Malformed);
@@ -274,6 +309,27 @@ fn parse_scaled(text: &[u8], places: u32) -> Result<u64, NotDecimal> {
     let fraction = parse_integer(fraction)? * 10_u64.pow(places - fraction_digits);
     let whole = parse_integer(whole)?.checked_mul(10_u64.pow(places));
     whole.and_then(|whole| whole.checked_add(fraction)).ok_or(NotDecimal::TooLarge)
+}
+
+/// The digits before and after the point; without one, a zero is after it.
+fn split_at_point(text: &[u8]) -> (&[u8], &[u8]) {
+    match text.iter().position(|&byte| byte == b'.') {
+        Some(point) => (&text[..point], &text[point + 1..]),
+        None => (text, b"0"),
+    }
+}
+
+/// Reads what follows the `e`; a size of more than [`EXPONENT_MAX`] is cut to it.
+fn parse_exponent(text: &[u8]) -> Result<i64, NotDecimal> {
+    let (sign, digits) = match text {
+        [b'-', digits @ ..] => (-1, digits),
+        [b'+', digits @ ..] | digits => (1, digits),
+    };
+    match parse_integer(digits) {
+        Ok(size) => Ok(sign * i64::try_from(size).map_or(EXPONENT_MAX, |size| size.min(EXPONENT_MAX))),
+        Err(NotDecimal::TooLarge) => Ok(sign * EXPONENT_MAX),
+        Err(malformed) => Err(malformed),
+    }
 }
 
 fn digit(byte: u8) -> Result<u64, NotDecimal> {
@@ -387,6 +443,58 @@ mod tests {
         assert_eq!(parse_integer(b"99999999999999999999999x"), Err(NotDecimal::Malformed));
         assert_eq!(parse_millionths(b"18446744073709.551616"), Err(NotDecimal::TooLarge));
         assert_eq!(parse_millionths(b"18446744073710"), Err(NotDecimal::TooLarge));
+    }
+
+    #[test]
+    fn an_exponent_and_further_places_are_read_and_rounded_up() {
+        let (far, zeros) = ("9".repeat(30), "0".repeat(30));
+        for (text, value) in [
+            ("0", 0),
+            ("0.0000001", 1),
+            ("0.0000010", 1),
+            ("0.00000100000000000000000000000000001", 2),
+            ("1e-3", 1_000),
+            ("1e-05", 10),
+            ("1e-7", 1),
+            ("1.5E-06", 2),
+            ("12.25e+1", 122_500_000),
+            ("2.5e3", 2_500_000_000),
+            ("0e99", 0),
+            (&format!("0e{far}"), 0),
+            (&format!("1e-{far}"), 1),
+            (&format!("1{zeros}e-30"), 1_000_000),
+            (&format!("0.{zeros}1e31"), 1_000_000),
+            ("18446744073709.551615", u64::MAX),
+            ("18446744073709551615e-6", u64::MAX),
+            ("1.8446744073709551615e+13", u64::MAX),
+        ] {
+            assert_eq!(parse_millionths_up(text.as_bytes()), Ok(value), "{text}");
+        }
+        for text in [
+            "18446744073709.551616",
+            "18446744073709.5516150001",
+            "1e14",
+            &format!("1e{far}"),
+            "1e9223372036854775807",
+        ] {
+            assert_eq!(parse_millionths_up(text.as_bytes()), Err(NotDecimal::TooLarge), "{text}");
+        }
+        for text in [
+            "", "e", "e5", "1e", "1e-", "1e+-1", "1e1.0", "1e1e1", "1 e1", ".5", "1.", ".e1", "1.2.3", "-1",
+            "-0", "+1", "-1e-7", "NaN", "nan", "inf", "Infinity", "1_0", "0x1",
+        ] {
+            assert_eq!(parse_millionths_up(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_has_at_most_six_places_reads_the_same_with_an_exponent(value: u64, places in 0..=6_u32) {
+            let plain = written(|out| push_scaled(out, value, places));
+            let shifted = format!("{value}e-{places}");
+            prop_assert_eq!(parse_millionths_up(plain.as_bytes()), parse_millionths(plain.as_bytes()));
+            prop_assert_eq!(parse_millionths_up(shifted.as_bytes()), parse_millionths(plain.as_bytes()));
+        }
     }
 
     #[test]

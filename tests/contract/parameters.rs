@@ -158,8 +158,9 @@ pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
         Rule::Rows { min, max, .. } => bounds(min, Some(max)),
         Rule::Whole { min, max, .. } => bounds(min, max),
         Rule::Amount { .. } => {
-            let good = ["0", "2.5", "18446744073709.551615"].map(|value| with(value, 200));
-            let bad = ["-1", "x", "0.0000001", "18446744073709.551616"].map(|value| with(value, 400));
+            let good =
+                ["0", "2.5", "0.0000001", "1e-05", "18446744073709.551615"].map(|value| with(value, 200));
+            let bad = ["-1", "x", "NaN", "18446744073709.551616"].map(|value| with(value, 400));
             good.into_iter().chain(bad).collect()
         }
         Rule::Flag { .. } => vec![with("true", 200), with("false", 200), with("maybe", 400)],

@@ -383,7 +383,11 @@ fn filters_pass_what_they_say_and_nothing_else() {
     let size = |row: &Value| row["size"].as_f64().expect("a number");
     assert_eq!(counts(&mut exchange, ""), all.len());
     assert_eq!(counts(&mut exchange, "&sizeThreshold=11"), of(&|row| size(row) >= 11.0));
-    assert_eq!(counts(&mut exchange, "&sizeThreshold=11.000001"), of(&|row| size(row) > 11.0));
+    for above in ["11.000001", "11.0000001", "1.1000000001e1"] {
+        assert_eq!(counts(&mut exchange, &format!("&sizeThreshold={above}")), of(&|row| size(row) > 11.0));
+    }
+    assert_eq!(counts(&mut exchange, "&sizeThreshold=1.1E%2B01"), of(&|row| size(row) >= 11.0));
+    assert_eq!(counts(&mut exchange, "&sizeThreshold=1e-05"), all.len());
     assert_eq!(counts(&mut exchange, "&mergeable=true"), of(&|row| row["mergeable"] == true));
     assert_eq!(counts(&mut exchange, "&mergeable=false&redeemable=false"), all.len(), "false passes all");
     assert_eq!(counts(&mut exchange, "&redeemable=true"), 0);
@@ -470,6 +474,8 @@ fn trades_are_those_of_takers_unless_makers_are_asked_for() {
         ("takerOnly=false&filterType=CASH&filterAmount=40".to_owned(), 2),
         ("takerOnly=false&filterType=TOKENS&filterAmount=100".to_owned(), 2),
         ("takerOnly=false&filterType=TOKENS&filterAmount=100.000001".to_owned(), 0),
+        ("takerOnly=false&filterType=TOKENS&filterAmount=100.0000001".to_owned(), 0),
+        ("takerOnly=false&filterType=TOKENS&filterAmount=1e2".to_owned(), 2),
         (format!("user=0x{}", "99".repeat(20)), 0),
         ("limit=1".to_owned(), 1),
     ] {

@@ -113,9 +113,10 @@ impl<'a> Params<'a> {
         Ok(self.read(field, rule, read)?.unwrap_or(default))
     }
 
-    /// An amount in millionths.
+    /// The smallest amount that passes, in millionths. A float as clients write it is read too; what is between two
+    /// millionths becomes the upper one, which lets the same amounts pass.
     pub(super) fn amount(&self, field: &'static str) -> Result<Option<u64>, Refused> {
-        self.read(field, || AMOUNT_RULE.into(), |text| decimal::parse_millionths(text.as_bytes()).ok())
+        self.read(field, || AMOUNT_RULE.into(), |text| decimal::parse_millionths_up(text.as_bytes()).ok())
     }
 
     /// Yes or no, in any case.

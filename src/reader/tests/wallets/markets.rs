@@ -28,6 +28,8 @@ fn holders_are_ranked_by_balance_and_counted_by_market() {
     assert_eq!((ranked(&most[0]).len(), ranked(&most[1]).len()), (2, 1), "the address decides a tie");
     let large = exchange.rows(&format!("{target}&minBalance=60.000001"));
     assert_eq!((ranked(&large[0]).len(), ranked(&large[1]).len()), (1, 1));
+    let large = exchange.rows(&format!("{target}&minBalance=60.0000001"));
+    assert_eq!((ranked(&large[0]).len(), ranked(&large[1]).len()), (1, 1), "rounded up");
     let none = exchange.rows(&format!("/holders?market=0x{}", "ee".repeat(32)));
     assert!(none.is_empty(), "an unknown market has no tokens");
 }
