@@ -50,7 +50,10 @@ fn main() -> Result<(), String> {
         );
         let there = server.orders()?;
         if there != orders {
-            return Err(format!("{there} orders are there instead of {orders}: remove {}", directory.display()));
+            return Err(format!(
+                "{there} orders are there instead of {orders}: remove {}",
+                directory.display()
+            ));
         }
         let what = format!("{start} start from the snapshot, {orders} orders, page cache {}", word(dropped));
         figures::note(what, ready.as_secs_f64(), Unit::S);

@@ -14,7 +14,7 @@ use std::borrow::Cow;
 const TITLE_CHARS_MAX: usize = 100;
 
 const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
-const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615 with at most 6 decimals";
+const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615";
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
 const FLAG_RULE: &str = "true or false";
 
