@@ -49,6 +49,18 @@ fn in_chunks(whole: &[u8], chunk_bytes: usize) -> Vec<u8> {
     out
 }
 
+/// What comes until `words` have come.
+fn read_until(client: &mut TcpStream, words: &str) -> String {
+    client.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let (mut told, mut bytes) = (String::new(), [0; 4_096]);
+    while !told.contains(words) {
+        let count = client.read(&mut bytes).expect("something comes");
+        assert_ne!(count, 0, "the server closed the connection: {told}");
+        told += std::str::from_utf8(&bytes[..count]).unwrap();
+    }
+    told
+}
+
 fn statuses(connection: &mut Connection, count: usize) -> Vec<u16> {
     (0..count).map(|_| connection.answer().unwrap().status).collect()
 }
@@ -136,6 +148,29 @@ fn requests_that_do_not_end_are_refused_before_all_together_take_too_much() {
         again.send(&whole).unwrap();
         (statuses(&mut again, 1) == [401]).then_some(())
     });
+}
+
+#[test]
+fn who_waits_to_be_told_to_send_a_body_is_told_so_behind_another_request_too() {
+    let (exchange, _folder) = exchange();
+    let order = order(&exchange);
+    let head_bytes = order.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    let (head, body) = order.split_at(head_bytes);
+    let expects = |head: &[u8]| {
+        let head = std::str::from_utf8(head).unwrap().trim_end();
+        format!("{head}\r\nExpect: 100-continue\r\n\r\n").into_bytes()
+    };
+    let chunked = in_chunks(&order, 100);
+    let chunked_head = chunked.windows(4).position(|four| four == b"\r\n\r\n").unwrap() + 4;
+    for (head, body) in [(head, body), chunked.split_at(chunked_head)] {
+        let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+        let reads = request("GET", "/simplified-markets", "", b"").repeat(20);
+        client.write_all(&[reads, expects(head)].concat()).unwrap();
+        let told = read_until(&mut client, "HTTP/1.1 100 Continue\r\n\r\n");
+        assert!(told.starts_with("HTTP/1.1 200"), "the answers keep their order: {told}");
+        client.write_all(body).unwrap();
+        assert!(read_until(&mut client, "\"success\"").starts_with("HTTP/1.1 200"));
+    }
 }
 
 /// What `look` finds at last.

@@ -83,6 +83,17 @@ pub(crate) struct Stream {
     pub(crate) slow_since_ms: u64,
 }
 
+/// A chunked body on its way in.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    /// How many bytes of head precede it.
+    pub(crate) head_bytes: usize,
+    /// The client waits for `100 Continue` before it sends the body.
+    pub(crate) expects_continue: bool,
+    /// How far it is decoded.
+    pub(crate) body: Chunked,
+}
+
 /// What a connection takes along to another loop; empty for a new one.
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
@@ -91,7 +102,7 @@ pub(crate) struct Carried {
     /// What came in and is not used yet.
     unread: Vec<u8>,
     /// How far a chunked body in it is decoded, which happens in place.
-    chunked: Option<(usize, Chunked)>,
+    chunked: Option<Chunks>,
     /// Whether `100 Continue` was sent.
     continued: bool,
 }
@@ -130,8 +141,8 @@ pub(crate) struct Connection {
     pub(crate) sent_bytes: usize,
     /// Set while a request's bytes are incomplete: the head time counts from its first byte.
     pub(crate) partial: bool,
-    /// A chunked body on its way in, and how many bytes of head precede it.
-    pub(crate) chunked: Option<(usize, Chunked)>,
+    /// A chunked body on its way in.
+    pub(crate) chunked: Option<Chunks>,
     /// What is read once the connection is a stream.
     pub(crate) stream: Option<Box<Stream>>,
     /// True once `100 Continue` was sent for the request that is coming in.

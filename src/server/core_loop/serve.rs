@@ -185,12 +185,15 @@ impl CoreLoop {
             return Step::Partial;
         }
         let decoded = match request::decode_chunks(connection) {
-            Ok(None) if connection.chunked.is_some() => {
-                return self.partial(connection, REQUEST_BYTES_MAX);
-            }
             Ok(decoded) => decoded,
             Err(bad) => return refuse_bytes(connection, bad),
         };
+        if let (None, Some(chunks)) = (decoded, &connection.chunked) {
+            let expects_continue = chunks.expects_continue;
+            let step = self.partial(connection, REQUEST_BYTES_MAX);
+            say_continue(connection, expects_continue);
+            return step;
+        }
         connection.line.came_ns = connection.input.came_ns();
         if self.trade.is_some() {
             connection.line.laps = self.laps_of_next(&connection.line);
@@ -206,7 +209,7 @@ impl CoreLoop {
                 step
             }
             Found::ChunksBegin { head_bytes, expects_continue } => {
-                request::begin_chunks(connection, head_bytes, &http::Limits::SERVED);
+                request::begin_chunks(connection, head_bytes, expects_continue, &http::Limits::SERVED);
                 say_continue(connection, expects_continue);
                 Step::Took
             }

@@ -1,7 +1,7 @@
 //! The next request in a connection's buffer, if it is there whole.
 
 use crate::http::{self, BadRequest, BodyFraming, Chunked, Head, Limits};
-use crate::server::connections::connection::{Connection, Input};
+use crate::server::connections::connection::{Chunks, Connection, Input};
 
 /// A whole request: borrowed from the buffer that it came into.
 #[derive(Clone, Copy, Debug)]
@@ -62,12 +62,12 @@ pub(crate) fn find<'a>(
 
 /// Decodes what came of a chunked body; `Some` with its length once it is whole.
 pub(crate) fn decode_chunks(connection: &mut Connection) -> Result<Option<usize>, BadRequest> {
-    let Some((head_bytes, chunked)) = connection.chunked.as_mut() else {
+    let Some(Chunks { head_bytes, body, .. }) = connection.chunked.as_mut() else {
         return Ok(None);
     };
-    let progress = chunked.decode(&mut connection.input.unread_mut()[*head_bytes..])?;
+    let progress = body.decode(&mut connection.input.unread_mut()[*head_bytes..])?;
     let kept = *head_bytes + progress.held;
-    let body_bytes = chunked.body_bytes();
+    let body_bytes = body.body_bytes();
     connection.input.keep(kept);
     if progress.whole {
         return Ok(Some(body_bytes));
@@ -76,6 +76,11 @@ pub(crate) fn decode_chunks(connection: &mut Connection) -> Result<Option<usize>
 }
 
 /// Notes that a chunked body begins after the head.
-pub(crate) fn begin_chunks(connection: &mut Connection, head_bytes: usize, limits: &Limits) {
-    connection.chunked = Some((head_bytes, Chunked::new(limits.body_bytes)));
+pub(crate) fn begin_chunks(
+    connection: &mut Connection,
+    head_bytes: usize,
+    expects_continue: bool,
+    limits: &Limits,
+) {
+    connection.chunked = Some(Chunks { head_bytes, expects_continue, body: Chunked::new(limits.body_bytes) });
 }
