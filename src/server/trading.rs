@@ -493,12 +493,6 @@ fn of_read(error: &ReadError) -> Refused {
     }
 }
 
-/// Writes the refusal of `X-Outcry-Cancel-On-Disconnect` on a request that is none of trading's.
-pub(super) fn refuse_promise(out: &mut Vec<u8>, said: &str, extras: &Extras<'_>) {
-    let refused = guard_acts::unpromised(said, "on requests that trade only");
-    render::refused(out, Form::Act, &refused, None, extras);
-}
-
 /// The contracts that an order is signed for.
 pub(super) fn venue_of(dialect: Dialect, service: Venue) -> Venue {
     match dialect {

@@ -304,13 +304,6 @@ impl CoreLoop {
                     });
                 }
             };
-        if route.class() != Class::Trading
-            && let Some(said) = head.cancel_on_disconnect
-        {
-            return self.answer_nothing(line, connection, |out, extras| {
-                trading::refuse_promise(out, said, extras);
-            });
-        }
         if route.class() == Class::Stream {
             return match pass {
                 Pass::All => self.upgrade(line, request, route.endpoint),

@@ -77,7 +77,7 @@ pub(super) fn promise(
 }
 
 /// The refusal of a promise.
-pub(in crate::server) fn unpromised(got: &str, allowed: &str) -> Refused {
+fn unpromised(got: &str, allowed: &str) -> Refused {
     Refused {
         field: "X-Outcry-Cancel-On-Disconnect",
         got: ShortText::new(got),
