@@ -442,9 +442,11 @@ fn unsafe_lives_only_in_the_listed_files() {
 #[test]
 fn nothing_is_left_unfinished() {
     let mut complaints = Vec::new();
+    let texts = [".rs", ".py", ".mjs", ".toml", ".md"];
+    let scripts = ["check", "instructions", "perf", "record-to-readme", "venvs"];
+    let endings = [&texts[..], &scripts[..]].concat();
     for folder in ["src", "tests", "benches", "perf", "scripts"] {
-        let scripts = ["check", "instructions", "perf", "record-to-readme", "venvs"];
-        for source in sources(folder, &[&[".rs", ".py", ".mjs", ".toml", ".md"][..], &scripts[..]].concat()) {
+        for source in sources(folder, &endings) {
             complaints.extend(unfinished_complaints(&source.path, &source.text));
         }
     }

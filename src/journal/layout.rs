@@ -3,10 +3,10 @@
 //! A record lists its fields in declaration order, little-endian and without padding; the first is the time of
 //! the decision (only a state hash has none). Lists and texts carry a `u32` count in front; of signed fields,
 //! what most orders have in common is left out (`signed`). What shards write for every order and cancel has
-//! a form of its own, of words and lines: see [`order`], which replaces hold too, and [`OrdersRemoved`]. The frame around it (length, checksum, position,
-//! epoch, kind) is the log's. Records name orders by the position of their placement, and wallets and markets
-//! by registry number; never a slot, a shard or a pointer, so the log means the same with any number of shards
-//! on any machine.
+//! a form of its own, of words and lines: see [`order`], which replaces hold too, and [`OrdersRemoved`]. The
+//! frame around it (length, checksum, position, epoch, kind) is the log's. Records name orders by the position
+//! of their placement, and wallets and markets by registry number; never a slot, a shard or a pointer, so the
+//! log means the same with any number of shards on any machine.
 //!
 //! | kind | record | made by | says |
 //! |-----:|--------|---------|------|

@@ -1,9 +1,9 @@
 //! How values become bytes: little-endian, in declaration order, without padding.
 //!
 //! Frames and snapshots are written this way, but for what shards write for every order and cancel
-//! (`journal::layout`). A list or text carries a `u32` count in front; a map or set is written in the order of its keys,
-//! so that the same value always has the same bytes. A struct of any room joins in with [`structs!`], an enum of one
-//! byte with [`bytes!`].
+//! (`journal::layout`). A list or text carries a `u32` count in front; a map or set is written in the order of its
+//! keys, so that the same value always has the same bytes. A struct of any room joins in with [`structs!`], an enum
+//! of one byte with [`bytes!`].
 
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderId, OrderType,

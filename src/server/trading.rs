@@ -47,7 +47,7 @@ pub(super) mod work;
 use std::sync::Arc;
 
 use super::connections::Client;
-use super::connections::connection::{Intent, KeyName, Line, Timed};
+use super::connections::connection::{Intent, Line, Timed};
 use super::core_loop::{Step, connection_word};
 use super::plan::Plan;
 use super::process::clock::Clock;
@@ -108,8 +108,6 @@ pub(crate) struct Trade {
     ready: Option<Box<ReadyOrder>>,
     ids: Vec<OrderId>,
     signatures_left: usize,
-    /// What the request under way says of its connection.
-    promise: Option<KeyName>,
     /// Where the time of the request under way went.
     laps: Laps,
     /// Answers carry `Server-Timing`.
@@ -161,7 +159,6 @@ impl Trade {
             ready: Some(Box::new(ReadyOrder::BLANK)),
             ids: Vec::with_capacity(CANCELS_MAX),
             signatures_left: SIGNATURES_PER_TURN,
-            promise: None,
             laps: Laps::default(),
             tells_timing: plan.options.metrics_server_timing,
         }
@@ -217,8 +214,9 @@ impl Trade {
         self.lap(Stage::Parse);
         let caller = self.admit(&mut line.toll, route, request, now);
         self.lap(Stage::Auth);
+        let mut answers_for = None;
         let taken = caller.and_then(|caller| {
-            self.promise = promise(&request.head, &caller, line.answers_for)?;
+            answers_for = promise(&request.head, &caller, line.answers_for)?;
             self.take(asker, &caller, &mut line.toll, route, request, now, mesh)
         });
         if taken.is_err() && line.toll.held().is_some() {
@@ -233,7 +231,7 @@ impl Trade {
             begun.rate_limit = line.toll.head();
             begun.laps = self.laps;
             line.last_work = Some(self.works.name(work));
-            line.answers_for = self.promise;
+            line.answers_for = answers_for;
         }
         if let Err(refused) = taken {
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };

@@ -127,20 +127,20 @@ def before_call(context, case, kwargs):
     requirements = operation.get("security", case.operation.schema.raw_schema["security"])
     if not requirements:
         return
-    # The family is derived from the request, so that a failure can be repeated.
-    family = FAMILIES[hash_of(case) % len(FAMILIES)]
+    family = family_of(case)
     needs_key = any(name.endswith("_API_KEY") for name in requirements[0])
     kwargs["auth"] = Level2(family) if needs_key else Level1(family)
 
 
 @schemathesis.hook
 def after_call(context, case, response):
-    if f"{FAMILIES[hash_of(case) % len(FAMILIES)]}_SIGNATURE" not in response.request.headers:
+    if f"{family_of(case)}_SIGNATURE" not in response.request.headers:
         return
     operation = case.operation.definition.raw["operationId"]
     signed[operation][response.status_code] += 1
 
 
-def hash_of(case):
+def family_of(case):
+    """The family of the headers: derived from the request, so that a failure can be repeated."""
     text = repr((case.path_parameters, case.query, case.body))
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big")
+    return FAMILIES[int.from_bytes(hashlib.sha256(text.encode()).digest()[:4], "big") % len(FAMILIES)]

@@ -259,8 +259,8 @@ impl CoreLoop {
         laps
     }
 
-    /// The rest of a request, which will have at most `needed` bytes, must come within `head_ms` of its first bytes. It is refused
-    /// if there is no room for it.
+    /// The rest of a request, which will have at most `needed` bytes, must come within `head_ms` of its first bytes. It
+    /// is refused if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
         if !connection.input.hold_more(needed, connection.door, &self.shared.held) {
             refuse(&mut connection.line, Reject::Busy, respond::Connection::Close);
