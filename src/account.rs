@@ -73,6 +73,8 @@ impl Account {
 pub struct Wallet {
     /// The first of its rows with open orders.
     first: Slot,
+    /// How many rows it has.
+    pub rows: u32,
     /// Open orders of this principal, whichever of its wallets they are of.
     pub open: u32,
     /// Cancels of this principal that wait for their orders.
@@ -96,8 +98,14 @@ impl Accounts {
     /// No rows, for wallets `0..wallets_max`.
     #[must_use]
     pub fn with_capacity(accounts_max: u32, wallets_max: usize, secret: u64) -> Self {
-        let wallet =
-            Wallet { first: Slot::NONE, open: 0, tombstones: 0, watched: false, largest: Collateral::ZERO };
+        let wallet = Wallet {
+            first: Slot::NONE,
+            rows: 0,
+            open: 0,
+            tombstones: 0,
+            watched: false,
+            largest: Collateral::ZERO,
+        };
         Self {
             rows: Arena::with_capacity(accounts_max),
             index: Index::with_capacity(accounts_max),
@@ -156,6 +164,7 @@ impl Accounts {
         })?;
         let indexed = self.index.insert(self.hash(wallet, market), slot.number());
         assert!(indexed, "the index holds as many as the arena");
+        self.wallets[wallet.index()].rows += 1;
         Some(slot)
     }
 
@@ -179,6 +188,7 @@ impl Accounts {
     fn give_back(&mut self, slot: Slot) {
         let row = &self.rows[slot];
         assert!(row.buying.is_zero(), "without orders nothing is being bought");
+        self.wallets[row.wallet.index()].rows -= 1;
         self.index.remove(self.hash(row.wallet, row.market), slot.number());
         self.rows.remove(slot);
     }
@@ -307,9 +317,11 @@ mod tests {
         accounts[slot].shares[0] = Shares(1);
         accounts.settle(slot);
         assert_eq!(accounts.find(ALICE, MarketNo(1)), Some(slot));
+        assert_eq!(accounts.wallet(ALICE).rows, 1);
         accounts[slot].shares[0] = Shares::ZERO;
         accounts.settle(slot);
         assert_eq!(accounts.find(ALICE, MarketNo(1)), None);
+        assert_eq!(accounts.wallet(ALICE).rows, 0);
         assert!(accounts.open(ALICE, MarketNo(2)).is_some());
     }
 

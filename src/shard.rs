@@ -102,6 +102,8 @@ pub struct ShardSettings {
     pub digests_max: u32,
     /// The most (wallet, market) pairs with shares or open orders.
     pub accounts_max: u32,
+    /// The most of them that are one wallet's, so that nobody alone can fill the table. What is there already stays.
+    pub accounts_per_wallet_max: u32,
     /// The most markets of the whole exchange.
     pub markets_max: u32,
     /// Bytes for price ladders.
@@ -342,6 +344,12 @@ impl Shard {
     #[must_use]
     pub fn resting_count(&self) -> usize {
         self.books.orders().len()
+    }
+
+    /// How many (wallet, market) pairs have shares or open orders.
+    #[must_use]
+    pub fn position_count(&self) -> usize {
+        self.accounts.len()
     }
 
     /// Sets the clock to the time handed in, and returns it.

@@ -85,6 +85,7 @@ fn random_scripts_agree_with_the_naive_twin() {
         "book_full",
         "too_many_open_orders",
         "table_full",
+        "too_many_positions",
         "order_too_old",
         "cancelled_before_arrival",
         "condition_paused",

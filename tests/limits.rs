@@ -42,6 +42,7 @@ impl Venue {
             open: orders,
             digests: 100_000,
             accounts: 64,
+            each: 64,
             ladders,
         };
         let mut venue = Self { fast: Fast::new(&setup, 1), names: Names::default() };

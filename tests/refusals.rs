@@ -25,10 +25,10 @@ use std::path::Path;
 /// More of the largest ladders than fit a mebibyte.
 const LADDERS_MAX: usize = 20;
 
-/// Other sizes are a tenth of the defaults, as in `dev`. These leave a little room for resting orders,
-/// and for pairs of wallet and market, beside `dev`'s own quotes.
+/// Other sizes are a tenth of the defaults, as in `dev`. These leave a little room for resting orders, and for positions,
+/// beside `dev`'s own quotes.
 const FEW_ORDERS: &str = "sizes.resting_orders=130";
-const FEW_WALLETS: &str = "sizes.wallets=50";
+const FEW_POSITIONS: &str = "sizes.positions=50";
 const ROOM_MAX: usize = 130;
 
 /// Orders in a batch, and batches sent before their answers are read.
@@ -316,6 +316,14 @@ fn provoke(reject: Reject) -> Row {
             |scene| assert!(scene.plain().status == 200, "the first is allowed"),
             Scene::plain,
         ),
+        Reject::TooManyPositions => Shaped(
+            &["sizes.positions_per_wallet=1", "cpu.shards=1"],
+            |scene| assert!(scene.plain().status == 200, "the first is allowed"),
+            |scene| {
+                let market = scene.other.clone();
+                scene.on(&market)
+            },
+        ),
         Reject::BookFull => Shaped(
             &[FEW_ORDERS, "cpu.shards=1"],
             |scene| {
@@ -337,7 +345,7 @@ fn provoke(reject: Reject) -> Row {
             },
         ),
         Reject::TableFull => Shaped(
-            &[FEW_WALLETS, "cpu.shards=1"],
+            &[FEW_POSITIONS, "cpu.shards=1"],
             |scene| {
                 let full = (0..ROOM_MAX).any(|_| scene.on_a_fine_market().status != 200);
                 assert!(full, "more wallets are in markets than there is room for");

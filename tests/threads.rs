@@ -40,6 +40,7 @@ fn venue(shards: u16, reserved: bool) -> (Fast, Names) {
         open: 20_000,
         digests: 100_000,
         accounts: 1_000,
+        each: 1_000,
         ladders: 4,
     };
     let (mut fast, mut names) = (Fast::new(&setup, shards), Names::default());

@@ -72,6 +72,7 @@ impl Core {
             open_per_owner_max: resting_max,
             digests_max: u32::try_from(digests).expect("numbers are 32 bits"),
             accounts_max: makers + TAKERS,
+            accounts_per_wallet_max: 1,
             markets_max: 1,
             books_bytes: 1 << 20,
             secret: 0x9e37_79b9_7f4a_7c15,

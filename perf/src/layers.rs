@@ -153,6 +153,7 @@ impl Desk {
             open_per_owner_max: orders + 16,
             digests_max: 2 * orders + 16,
             accounts_max: 16,
+            accounts_per_wallet_max: 16,
             markets_max: 8,
             books_bytes: 1 << 20,
             secret: 1,

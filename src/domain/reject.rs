@@ -153,6 +153,8 @@ rejects! {
     FillsLimit = 37, 400, "fills_limit", "order met more resting orders than one order may fill";
     /// The order's owner has as many open orders in its market's shard as `orders.open_per_owner_max` allows.
     TooManyOpenOrders = 55, 400, "too_many_open_orders", "too many open orders of this owner: {got}, max allowed: {allowed}";
+    /// The wallet has shares or open orders in as many of the shard's markets as `sizes.positions_per_wallet` allows.
+    TooManyPositions = 57, 400, "too_many_positions", "too many positions of this wallet: {got}, max allowed: {allowed}";
     /// The arena of resting orders is full.
     BookFull = 39, 503, "book_full", "order book is full, try again";
     /// The pool of book bytes is full.

@@ -228,6 +228,7 @@ impl CoreLoop {
         if let Some(trade) = self.trade.as_ref() {
             tally.undecided.set(trade.works.len());
             tally.resting.set(trade.shard.as_ref().map_or(0, Shard::resting_count));
+            tally.positions.set(trade.shard.as_ref().map_or(0, Shard::position_count));
             if let Some(known) = trade.verifier.known_signers() {
                 tally.known_signers.set(known.tally());
             }

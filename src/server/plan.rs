@@ -236,9 +236,12 @@ impl Plan {
         vec![
             format!("log {} MiB, segments {} MiB", self.log_bytes >> 20, self.segment_bytes >> 20),
             format!(
-                "per shard: {} resting orders, {} of one owner, {} MiB of books, {} digests",
+                "per shard: {} resting orders, {} of one owner, {} positions, {} of one wallet, {} MiB of books, \
+                 {} digests",
                 limits.resting_orders_max,
                 limits.open_per_owner_max.min(limits.resting_orders_max),
+                limits.positions_max,
+                limits.positions_per_wallet_max.min(limits.positions_max),
                 limits.books_bytes >> 20,
                 limits.digests_max
             ),

@@ -99,11 +99,8 @@ impl Shard {
         if wanted.is_zero() || most < wanted {
             return Err(Refusal { reject: Reject::NothingToMove, got: act.amount.0, allowed: most.0 });
         }
-        if act.act == ActKind::Split
-            && self.accounts.is_full()
-            && self.accounts.find(act.wallet, act.market).is_none()
-        {
-            return Err(Reject::TableFull.into());
+        if act.act == ActKind::Split && self.accounts.find(act.wallet, act.market).is_none() {
+            self.judge_account_room(act.wallet)?;
         }
         if act.act == ActKind::Redeem {
             let payout = self.registry.market(act.market).payout().expect("a resolved market has a payout");

@@ -317,10 +317,21 @@ impl Shard {
             }
         }
         let needs_row = found.trades || !open.is_zero();
-        if needs_row && taker.account.is_none() && self.accounts.is_full() {
-            return Err(Reject::TableFull.into());
+        if needs_row && taker.account.is_none() {
+            self.judge_account_room(taker.wallet)?;
         }
         if open.is_zero() { Ok(()) } else { self.judge_open_orders(taker.principal, 0, 1) }
+    }
+
+    /// Whether there is room for another account of this wallet.
+    #[cold]
+    pub(super) fn judge_account_room(&self, wallet: WalletNo) -> Result<(), Refusal> {
+        let (coming, most) = (self.accounts.wallet(wallet).rows + 1, self.settings.accounts_per_wallet_max);
+        if most < coming {
+            let (got, allowed) = (coming.into(), most.into());
+            return Err(Refusal { reject: Reject::TooManyPositions, got, allowed });
+        }
+        if self.accounts.is_full() { Err(Reject::TableFull.into()) } else { Ok(()) }
     }
 
     /// Whether a principal may have so many orders open when `leaving` have left and `coming` have come.

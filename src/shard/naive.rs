@@ -127,6 +127,7 @@ pub struct Naive {
     pub orders_max: usize,
     pub open_per_owner_max: usize,
     pub accounts_max: usize,
+    pub accounts_per_wallet_max: usize,
     pub digests_max: usize,
     pub now: TimeMs,
     pub exchange: Mode,
@@ -165,6 +166,7 @@ impl Naive {
             orders_max: usize::MAX,
             open_per_owner_max: usize::MAX,
             accounts_max: usize::MAX,
+            accounts_per_wallet_max: usize::MAX,
             digests_max: usize::MAX,
             now: TimeMs(0),
             exchange: Mode::Open,
@@ -563,13 +565,6 @@ impl Naive {
     fn has_row(&self, wallet: WalletNo, market: MarketNo) -> bool {
         self.held(wallet, market) != [0; 2]
             || self.orders.iter().any(|order| order.wallet == wallet && order.market == market)
-    }
-
-    fn rows(&self, shard: u16) -> usize {
-        let held = self.shares.iter().filter(|(_, shares)| **shares != [0; 2]).map(|(row, _)| *row);
-        let open = self.orders.iter().map(|order| (order.wallet, order.market));
-        let rows: BTreeSet<_> = held.chain(open).collect();
-        rows.into_iter().filter(|(_, market)| self.shard_of(*market) == shard).count()
     }
 }
 

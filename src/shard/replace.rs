@@ -286,8 +286,8 @@ impl Shard {
         if self.slots.is_empty() && self.books.room(taker.market, taker.tick) == Err(Full::Bytes) {
             return Err(Reject::NoRoomForBook.into());
         }
-        if taker.account.is_none() && self.accounts.is_full() {
-            return Err(Reject::TableFull.into());
+        if taker.account.is_none() {
+            self.judge_account_room(taker.wallet)?;
         }
         let orders = self.books.orders();
         let leaving = self.slots.iter().filter(|slot| orders[**slot].principal == taker.principal).count();

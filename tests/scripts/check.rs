@@ -93,6 +93,7 @@ impl Run {
         twin.orders_max = setup.orders as usize;
         twin.open_per_owner_max = setup.open as usize;
         twin.accounts_max = setup.accounts as usize;
+        twin.accounts_per_wallet_max = setup.each as usize;
         twin.digests_max = setup.digests as usize;
         let mut run = Self {
             fast: Fast::new(setup, shards),

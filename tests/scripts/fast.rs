@@ -53,6 +53,7 @@ impl Fast {
             open_per_owner_max: setup.open,
             digests_max: setup.digests,
             accounts_max: setup.accounts,
+            accounts_per_wallet_max: setup.each,
             markets_max: MARKETS_MAX,
             books_bytes: setup.ladders * 8 * (1 << 14),
             secret: 0x9e37_79b9_7f4a_7c15,

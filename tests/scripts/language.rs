@@ -9,7 +9,7 @@
 //! | `funding reserved` | collateral is set aside for resting buys | |
 //! | `market n tick 0.1 fee 0.04 exponent 2 builder 3000 makers-pay min 5` | another market; `m` is there from the start: tick 1, free, min 0 | |
 //! | `notional 1` | the smallest marketable buy (0 unless said) | |
-//! | `limits orders 4 open 2 digests 8 accounts 3 ladders 1` | sizes of the shards, `open` of each owner (first lines) | |
+//! | `limits orders 4 open 2 digests 8 accounts 3 each 2 ladders 1` | sizes of the shards, `open` of each owner, accounts `each` wallet may have (first lines) | |
 //! | `credit alice 100`, `debit alice 5` | operator money | `ok`, `short` |
 //! | `alice buy yes 52 x10 gtc #a` | an order; also `sell`, `no`, `gtd`, `fok`, `fak` | below |
 //! | `alice buy yes 50 $60 fok #a` | the money is given instead of the size (floored to 0.0001) | |
@@ -70,6 +70,7 @@ pub struct Setup {
     pub open: u32,
     pub digests: u32,
     pub accounts: u32,
+    pub each: u32,
     /// How many ladders of the finest tick the pool holds.
     pub ladders: u64,
 }
@@ -184,6 +185,7 @@ pub fn parse(script: &str) -> (Setup, Vec<Line>) {
         open: 256,
         digests: 4_096,
         accounts: 256,
+        each: 256,
         ladders: 4,
     };
     let mut lines = Vec::new();
@@ -223,6 +225,7 @@ fn read(words: &[&str], setup: &mut Setup) -> Option<Command> {
             setup.open = number("open")?.unwrap_or(setup.open);
             setup.digests = number("digests")?.unwrap_or(setup.digests);
             setup.accounts = number("accounts")?.unwrap_or(setup.accounts);
+            setup.each = number("each")?.unwrap_or(setup.each);
             setup.ladders = number("ladders")?.map_or(setup.ladders, u64::from);
             Command::Setup
         }

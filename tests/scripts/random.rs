@@ -121,7 +121,7 @@ fn head(draw: &mut Draw) -> String {
         head.push_str("notional 1\n");
     }
     if draw.one_in(3) {
-        head.push_str(draw.pick(&["limits orders 7 digests 20 accounts 9\n", "limits open 2\n"]));
+        head.push_str(draw.pick(&["limits orders 7 digests 20 accounts 9\n", "limits open 2 each 2\n"]));
     }
     for market in &MARKETS[1..] {
         let (tick, fee) = (draw.pick(&TICKS[1..]), draw.pick(&["0", "0.0441", "0.072", "1"]));

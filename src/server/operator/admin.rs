@@ -276,6 +276,8 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
         for (name, value) in [
             ("resting_orders_max", u64::from(limits.resting_orders_max)),
             ("open_per_owner_max", u64::from(limits.open_per_owner_max)),
+            ("positions_max", u64::from(limits.positions_max)),
+            ("positions_per_wallet_max", u64::from(limits.positions_per_wallet_max)),
             ("digests_max", u64::from(limits.digests_max)),
             ("wallets_max", u64::from(limits.wallets_max)),
             ("markets_max", u64::from(limits.markets_max)),

@@ -214,7 +214,7 @@ fn loops(page: &mut Page, core: &CoreLoop) {
             page.line(format_args!("{name}{{loop=\"{place}\",result=\"{result}\"}} {count}"));
         }
     }
-    let numbers: [(&str, &str, &str, Number); 7] = [
+    let numbers: [(&str, &str, &str, Number); 8] = [
         ("answers_total", "counter", "Answers released.", |tally| tally.answers.get()),
         ("stalls_total", "counter", "Turns with work that took over a millisecond.", |tally| {
             tally.stalls.get()
@@ -225,6 +225,9 @@ fn loops(page: &mut Page, core: &CoreLoop) {
             tally.in_flight.get()
         }),
         ("resting_orders", "gauge", "Orders that rest in the loop's shard.", |tally| tally.resting.get()),
+        ("positions", "gauge", "Positions in the loop's shard, of sizes.positions.", |tally| {
+            tally.positions.get()
+        }),
         (
             "known_signer_tables_total",
             "counter",

@@ -45,6 +45,8 @@ pub struct Options {
     pub sizes_resting_orders: u64,
     pub sizes_books_bytes: u64,
     pub sizes_wallets: u64,
+    pub sizes_positions: u64,
+    pub sizes_positions_per_wallet: u64,
     pub sizes_connections: u64,
     pub sizes_digests: u64,
     pub auth_window_s: u64,
@@ -97,6 +99,8 @@ impl Default for Options {
             sizes_resting_orders: 1_000_000,
             sizes_books_bytes: 1 << 30,
             sizes_wallets: 1_000_000,
+            sizes_positions: 1_000_000,
+            sizes_positions_per_wallet: 0,
             sizes_connections: 10_000,
             sizes_digests: 4_000_000,
             auth_window_s: 60,
@@ -179,6 +183,8 @@ keys! {
     "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
     "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for; a sixteenth is kept for those that the operator credits or links.";
+    "sizes.positions" Number sizes_positions "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
+    "sizes.positions_per_wallet" Number sizes_positions_per_wallet "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
     "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
@@ -239,6 +245,7 @@ impl Options {
             &mut options.sizes_resting_orders,
             &mut options.sizes_books_bytes,
             &mut options.sizes_wallets,
+            &mut options.sizes_positions,
             &mut options.sizes_connections,
             &mut options.sizes_digests,
         ] {

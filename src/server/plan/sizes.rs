@@ -16,6 +16,10 @@ pub struct Limits {
     pub open_per_owner_max: u32,
     /// Bytes of price ladders per shard.
     pub books_bytes: u64,
+    /// Pairs of a wallet and a market with shares or open orders, per shard.
+    pub positions_max: u32,
+    /// Those of one wallet per shard.
+    pub positions_per_wallet_max: u32,
     /// Wallets of the exchange.
     pub wallets_max: u32,
     /// Markets of the exchange.
@@ -59,12 +63,12 @@ const MARKETS_MAX: u32 = 1 << 18;
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
 
-/// The part of a shard's resting orders that one owner may have, unless the config says otherwise: whoever fills its
-/// own leaves three quarters to the others.
-const OPEN_PER_OWNER_PART: u64 = 4;
+/// The part of a shard's resting orders or positions that one owner may have, unless the config says otherwise: whoever
+/// fills its own leaves three quarters to the others.
+const PER_OWNER_PART: u64 = 4;
 
 /// What one owner may have at least, unless the config says otherwise: a shard with a small table has few owners.
-const OPEN_PER_OWNER_MIN: u64 = 1_000;
+const PER_OWNER_MIN: u64 = 1_000;
 
 /// Ladders of one shard: eight of the finest tick.
 const BOOKS_BYTES_MIN: u64 = 1 << 20;
@@ -87,10 +91,14 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
             "sizes.books_bytes: got {books_bytes}; allowed: {BOOKS_BYTES_MIN} to {BOOKS_BYTES_MAX}"
         ));
     }
+    let open_per_owner = per_owner(options.orders_open_per_owner_max, options.sizes_resting_orders);
+    let positions_per_wallet = per_owner(options.sizes_positions_per_wallet, options.sizes_positions);
     Ok(Limits {
         resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
-        open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner(options), [1, SLOTS_MAX])?,
+        open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner, [1, SLOTS_MAX])?,
         books_bytes,
+        positions_max: sized("sizes.positions", options.sizes_positions, [1, SLOTS_MAX])?,
+        positions_per_wallet_max: sized("sizes.positions_per_wallet", positions_per_wallet, [1, SLOTS_MAX])?,
         wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
         markets_max: MARKETS_MAX,
         digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
@@ -104,11 +112,9 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     })
 }
 
-fn open_per_owner(options: &Options) -> u64 {
-    match options.orders_open_per_owner_max {
-        0 => OPEN_PER_OWNER_MIN.max(options.sizes_resting_orders / OPEN_PER_OWNER_PART),
-        max => max,
-    }
+/// What one owner may have of a table with `room`.
+fn per_owner(configured: u64, room: u64) -> u64 {
+    if configured == 0 { PER_OWNER_MIN.max(room / PER_OWNER_PART) } else { configured }
 }
 
 /// Each shard's share of the memory for signers' tables: none, or room for at least one.
@@ -151,13 +157,16 @@ impl Plan {
     pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
         const RESTING_ORDER: u64 = 192;
         const DIGEST: u64 = 128;
-        const WALLET: u64 = 320;
+        const WALLET: u64 = 176;
+        const WALLET_OF_SHARD: u64 = 28;
+        const POSITION: u64 = 112;
         let (limits, shards) = (&self.limits, u64::from(self.topology.shards));
         vec![
             ("sizes.resting_orders", u64::from(limits.resting_orders_max) * RESTING_ORDER * shards),
             ("sizes.digests", u64::from(limits.digests_max) * DIGEST * shards),
             ("auth.known_signers_bytes", self.known_signers_bytes * shards),
-            ("sizes.wallets", u64::from(limits.wallets_max) * WALLET),
+            ("sizes.wallets", u64::from(limits.wallets_max) * (WALLET + WALLET_OF_SHARD * shards)),
+            ("sizes.positions", u64::from(limits.positions_max) * POSITION * shards),
         ]
     }
 }
@@ -176,8 +185,9 @@ mod tests {
     #[test]
     fn a_size_is_taken_up_to_its_limit_and_refused_after_it() {
         type Size = (&'static str, fn(&mut Options) -> &mut u64, u64, u64);
-        let sizes: [Size; 5] = [
+        let sizes: [Size; 6] = [
             ("sizes.wallets", |options| &mut options.sizes_wallets, 16, 1 << 30),
+            ("sizes.positions", |options| &mut options.sizes_positions, 1, 4_294_967_294),
             ("sizes.digests", |options| &mut options.sizes_digests, 16, 4_294_967_294),
             ("sizes.resting_orders", |options| &mut options.sizes_resting_orders, 1, 4_294_967_294),
             ("sizes.books_bytes", |options| &mut options.sizes_books_bytes, 1 << 20, 1 << 40),
@@ -195,8 +205,9 @@ mod tests {
     }
 
     #[test]
-    fn one_owner_has_a_quarter_of_the_resting_orders_or_what_is_configured() {
-        for (resting_orders, configured, expected) in [
+    fn one_owner_has_a_quarter_of_the_orders_and_of_the_positions_or_what_is_configured() {
+        type Part = (&'static str, fn(&mut Options) -> &mut u64);
+        for (room, configured, expected) in [
             (1, 0, 1_000),
             (4_003, 0, 1_000),
             (4_004, 0, 1_001),
@@ -206,15 +217,23 @@ mod tests {
             (1_000_000, 4_294_967_294, 4_294_967_294),
         ] {
             let plan = planned(|options| {
-                options.sizes_resting_orders = resting_orders;
+                options.sizes_resting_orders = room;
+                options.sizes_positions = room;
                 options.orders_open_per_owner_max = configured;
+                options.sizes_positions_per_wallet = configured;
             });
-            let max = plan.expect("allowed").limits.open_per_owner_max;
-            assert_eq!(max, expected, "{configured} of {resting_orders}");
+            let limits = plan.expect("allowed").limits;
+            let found = [limits.open_per_owner_max, limits.positions_per_wallet_max];
+            assert_eq!(found, [expected; 2], "{configured} of {room}");
         }
-        let fault =
-            planned(|options| options.orders_open_per_owner_max = 4_294_967_295).expect_err("refused");
-        assert_eq!(fault, "orders.open_per_owner_max: got 4294967295; allowed: 1 to 4294967294");
+        let parts: [Part; 2] = [
+            ("orders.open_per_owner_max", |options| &mut options.orders_open_per_owner_max),
+            ("sizes.positions_per_wallet", |options| &mut options.sizes_positions_per_wallet),
+        ];
+        for (name, slot) in parts {
+            let fault = planned(|options| *slot(options) = 4_294_967_295).expect_err("refused");
+            assert_eq!(fault, format!("{name}: got 4294967295; allowed: 1 to 4294967294"));
+        }
     }
 
     #[test]

@@ -273,7 +273,7 @@ fn unrestored(why: &Unrestored, plan: &Plan) -> String {
             return format!("{fault}; move its directory away to begin from the segments");
         }
         Unrestored::Full(Lacks::Orders) => ("sizes.resting_orders", u64::from(limits.resting_orders_max)),
-        Unrestored::Full(Lacks::Accounts) => ("sizes.wallets", u64::from(limits.wallets_max)),
+        Unrestored::Full(Lacks::Accounts) => ("sizes.positions", u64::from(limits.positions_max)),
         Unrestored::Full(Lacks::Books) => ("sizes.books_bytes", limits.books_bytes),
     };
     let shards = plan.topology.shards;
@@ -430,7 +430,8 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
         resting_max: limits.resting_orders_max,
         open_per_owner_max: limits.open_per_owner_max,
         digests_max: limits.digests_max,
-        accounts_max: limits.wallets_max,
+        accounts_max: limits.positions_max,
+        accounts_per_wallet_max: limits.positions_per_wallet_max,
         markets_max: limits.markets_max,
         books_bytes: limits.books_bytes,
         secret: u64::from_le_bytes(secret) | 1,

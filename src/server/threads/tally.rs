@@ -42,6 +42,8 @@ pub(crate) struct Tally {
     pub(crate) in_flight: Gauge,
     /// Orders that rest in this loop's shard.
     pub(crate) resting: Gauge,
+    /// (wallet, market) pairs with shares or open orders in its shard.
+    pub(crate) positions: Gauge,
     /// What came of asking whether a signer is known.
     pub(crate) known_signers: KnownSigners,
 }

@@ -33,7 +33,7 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
         Reject::PriceOffTick => ("price", price),
         Reject::SizeTooSmall => ("size", ShortText::millionths),
         Reject::NotionalTooSmall | Reject::NotEnoughBalance => ("makerAmount", ShortText::millionths),
-        Reject::TooManyOpenOrders => ("", ShortText::integer),
+        Reject::TooManyOpenOrders | Reject::TooManyPositions => ("", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         Reject::Expired => ("expiration", ShortText::integer),
         Reject::DeadlinePassed => ("X-Outcry-Deadline", in_microseconds),
@@ -51,6 +51,7 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
 pub(crate) fn of_act(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
         Reject::NothingToMove | Reject::NotEnoughBalance => ("amount", ShortText::millionths),
+        Reject::TooManyPositions => ("", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         reject => return Refused::plain(reject),
     };

@@ -70,9 +70,8 @@ impl Naive {
         if wanted == 0 || most < wanted {
             return Err(Refusal { reject: Reject::NothingToMove, got: amount, allowed: most });
         }
-        let no_row = !self.has_row(wallet, market) && self.rows(shard) == self.accounts_max;
-        if act == ActKind::Split && no_row {
-            return Err(Reject::TableFull.into());
+        if act == ActKind::Split {
+            self.judge_row(wallet, market)?;
         }
         let mut removed = Vec::new();
         let short = act == ActKind::Split && self.wallets[wallet.index()].cell < wanted;

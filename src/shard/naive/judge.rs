@@ -3,8 +3,9 @@
 use super::{BUY, Naive, NaiveOrder, Verdict, Work, floor, wide};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::time::MILLISECONDS_FROM;
-use crate::domain::{Mode, OrderType, Price, Reject, WalletNo};
+use crate::domain::{MarketNo, Mode, OrderType, Price, Reject, WalletNo};
 use crate::shard::{Funding, PlaceOrder, Refusal};
+use std::collections::BTreeSet;
 
 impl Naive {
     pub(super) fn judge(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
@@ -148,10 +149,9 @@ impl Naive {
             return refuse(Reject::BookFull, 0, 0);
         }
         if (trades || open > 0)
-            && !self.has_row(place.wallet, place.market)
-            && self.rows(shard) == self.accounts_max
+            && let Err(refusal) = self.judge_row(place.wallet, place.market)
         {
-            return refuse(Reject::TableFull, 0, 0);
+            return Verdict::Refuse(refusal);
         }
         let owned = self.open_orders(place.principal, shard);
         if open > 0 && owned >= self.open_per_owner_max {
@@ -160,6 +160,26 @@ impl Naive {
         }
         let reserved = if self.funding == Funding::Reserved { resting } else { 0 };
         Verdict::Go { open, reserved, due: paid + reserved }
+    }
+
+    /// Whether there is room for what the wallet has in the market.
+    pub(super) fn judge_row(&self, wallet: WalletNo, market: MarketNo) -> Result<(), Refusal> {
+        if self.has_row(wallet, market) {
+            return Ok(());
+        }
+        let rows = self.rows(self.shard_of(market));
+        let own = rows.iter().filter(|(owner, _)| *owner == wallet).count();
+        if own >= self.accounts_per_wallet_max {
+            let [got, allowed] = [own + 1, self.accounts_per_wallet_max].map(|count| count as u64);
+            return Err(Refusal { reject: Reject::TooManyPositions, got, allowed });
+        }
+        if rows.len() == self.accounts_max { Err(Reject::TableFull.into()) } else { Ok(()) }
+    }
+
+    fn rows(&self, shard: u16) -> BTreeSet<(WalletNo, MarketNo)> {
+        let held = self.shares.iter().filter(|(_, shares)| **shares != [0; 2]).map(|(row, _)| *row);
+        let open = self.orders.iter().map(|order| (order.wallet, order.market));
+        held.chain(open).filter(|(_, market)| self.shard_of(*market) == shard).collect()
     }
 
     /// How many orders of `principal` rest on a shard.

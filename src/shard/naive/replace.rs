@@ -145,5 +145,8 @@ impl Naive {
 
 fn is_about_room(reject: Reject) -> bool {
     use Reject as R;
-    matches!(reject, R::BookFull | R::NoRoomForBook | R::TableFull | R::TooManyOpenOrders)
+    matches!(
+        reject,
+        R::BookFull | R::NoRoomForBook | R::TooManyPositions | R::TableFull | R::TooManyOpenOrders
+    )
 }

@@ -29,6 +29,7 @@ pub struct Shape {
     open: Option<u32>,
     digests: Option<u32>,
     accounts: Option<u32>,
+    each: Option<u32>,
     builder_bps: u16,
 }
 
@@ -46,6 +47,7 @@ impl Shape {
             open: asked(setup.open, plain.open),
             digests: asked(setup.digests, plain.digests),
             accounts: asked(setup.accounts, plain.accounts),
+            each: asked(setup.each, plain.each),
             builder_bps,
         }
     }
@@ -71,7 +73,8 @@ impl Shape {
         let sizes = [
             ("resting_orders", self.orders),
             ("digests", self.digests.map(|_| DIGESTS_MIN)),
-            ("wallets", self.accounts.map(|_| ACCOUNTS_MIN)),
+            ("positions", self.accounts.map(|_| ACCOUNTS_MIN)),
+            ("positions_per_wallet", self.each),
         ];
         settings.extend(self.open.map(|open| format!("orders.open_per_owner_max={open}")));
         for (name, size) in sizes {
