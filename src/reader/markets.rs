@@ -4,6 +4,7 @@
 //! an import said (question, dates, pictures, rewards) comes from the text's facts.
 
 use super::ask::{Asked, Refused, no_market};
+use super::page::Looked;
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
 use super::{Reader, Token, page};
@@ -47,7 +48,8 @@ impl Reader {
         let first = usize::try_from(first).map_or(all.len(), |first| first.min(all.len()));
         let rows = all[first..].iter().map(|row| {
             let shown = !sampling || self.earns_rewards(row);
-            Ok((u64::from(row.market.0), shown.then_some(row)))
+            let key = u64::from(row.market.0);
+            Ok(Looked { key, work: page::WORK_OF_ROW, row: shown.then_some(row) })
         });
         page::write(json, (page::ROWS_OF_MARKETS, page::END), start, rows, |json, row| {
             self.write_market(json, row, form);

@@ -5,6 +5,7 @@
 
 use super::ask::{Asked, Narrowed, Refused, too_long};
 use super::index::PrincipalIndex;
+use super::page::Looked;
 use super::{ANSWER_BYTES_MAX, Caller, Reader, Token, page, write_owner};
 use crate::domain::{Dialect, MarketNo, Outcome, Position, Shares, TradeId};
 use crate::journal::layout::RemovalReason;
@@ -64,7 +65,7 @@ impl Reader {
         };
         let rows = newest_first(own, start, order).map(|position| {
             let row = self.ledger.order_at(position).expect("live orders are in memory");
-            Ok((position.0, passes(row).then_some(row)))
+            Ok(Looked { key: position.0, work: page::WORK_OF_ORDER, row: passes(row).then_some(row) })
         });
         page::write(json, (page::ROWS_OF_ACCOUNT, end), start, rows, |json, row| {
             json.open_object();

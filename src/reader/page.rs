@@ -4,8 +4,8 @@
 //! many rows were shown, and the key of the last row looked at. The next page begins after that
 //! key, so rows that come or go in between neither repeat a row nor hide one. A plain offset
 //! (`MTAw`) counts rows as they are now. A page ends at its row limit, at [`PAGE_BYTES_MAX`] (with
-//! at least one row) or after looking at [`ROWS_LOOKED_AT_MAX`] rows; a filter may then leave it
-//! few rows or none, and its cursor leads on. A plain offset behind more rows than that is refused,
+//! at least one row) or after [`WORK_MAX`]; a filter may then leave it few rows or none, and its
+//! cursor leads on. A plain offset behind more than that is refused,
 //! because no cursor could say how many are left to skip.
 
 use super::ask::{Asked, Refused, too_long};
@@ -29,8 +29,14 @@ const CURSOR_RULE: &str = "MA==, or the next_cursor of a page";
 /// Bytes of rows in a page; a longer single row is a page of its own.
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
-/// Rows that one page may look at: some milliseconds of work.
-const ROWS_LOOKED_AT_MAX: u64 = 100_000;
+/// Work that one page may be, and that of one more row: about a millisecond.
+const WORK_MAX: u64 = 100_000;
+
+/// Looking at a row that is at hand.
+pub(super) const WORK_OF_ROW: u64 = 1;
+
+/// Looking at an order that has to be found.
+pub(super) const WORK_OF_ORDER: u64 = 10;
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +45,16 @@ pub(super) struct Start {
     offset: u64,
     /// The key of the last row that they looked at; none if the offset has to be counted off.
     pub(super) after_key: Option<u64>,
+}
+
+/// A row that was looked at.
+pub(super) struct Looked<R> {
+    /// What the list is ordered by.
+    pub(super) key: u64,
+    /// What work that was.
+    pub(super) work: u64,
+    /// The row, if it passes the filter.
+    pub(super) row: Option<R>,
 }
 
 /// Reads the request's cursor; `None` is the one after the last page.
@@ -59,34 +75,33 @@ pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
     json.key("limit").number(limit).key("count").number(0).close_object();
 }
 
-/// Writes one page of `rows`, which begin after `from`: keys, with the row where it passes the
-/// filter. `row` writes a row. If one cannot be read, or the page begins too far behind, it is
-/// refused.
+/// Writes one page of `rows`, which begin after `from`. `row` writes a row. If one cannot be read, or
+/// the page begins too far behind, it is refused.
 pub(super) fn write<R>(
     json: &mut Writer<'_>,
     (limit, end): (u64, &str),
     from: Start,
-    rows: impl Iterator<Item = Result<(u64, Option<R>), Refused>>,
+    rows: impl Iterator<Item = Result<Looked<R>, Refused>>,
     mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), Refused>,
 ) -> Result<(), Refused> {
     let mut to_skip = if from.after_key.is_some() { 0 } else { from.offset };
-    let (mut count, mut looked_at, mut after_key) = (0, 0, from.after_key);
+    let (mut count, mut worked, mut after_key) = (0, 0, from.after_key);
     let mut next = None;
     let mut text = Vec::new();
     json.open_object().key("data").open_array();
     let rows_start = json.bytes();
     for next_row in rows {
-        let (key, passed) = next_row?;
+        let Looked { key, work, row: passed } = next_row?;
         let here =
             Cursor::From { offset: from.offset.saturating_add(count), position: after_key.map(Position) };
-        if looked_at == ROWS_LOOKED_AT_MAX {
+        if worked >= WORK_MAX {
             if to_skip > 0 {
                 return Err(too_long().about("next_cursor", "", CURSOR_RULE));
             }
             next = Some(here);
             break;
         }
-        looked_at += 1;
+        worked += work;
         if let Some(passed) = passed {
             if to_skip > 0 {
                 to_skip -= 1;
@@ -136,7 +151,8 @@ mod tests {
         };
         let from = Start { offset, after_key: position.map(|position| position.0) };
         let first = from.after_key.map_or(0, |key| key + 1);
-        let rows = (first..keys).map(|key| Ok((key, key.is_multiple_of(pass).then_some(key))));
+        let rows = (first..keys)
+            .map(|key| Ok(Looked { key, work: WORK_OF_ROW, row: key.is_multiple_of(pass).then_some(key) }));
         let mut out = Vec::new();
         write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
             json.open_array().number(key).text(&"x".repeat(row_bytes)).close_array();
@@ -177,9 +193,21 @@ mod tests {
 
     #[test]
     fn a_filter_that_passes_little_ends_a_page_early_and_loses_nothing() {
-        let (rows, pages) = all(ROWS_LOOKED_AT_MAX * 2 + 1, ROWS_LOOKED_AT_MAX, 100, 0);
-        assert_eq!(rows, [0, ROWS_LOOKED_AT_MAX, ROWS_LOOKED_AT_MAX * 2]);
+        let (rows, pages) = all(WORK_MAX * 2 + 1, WORK_MAX, 100, 0);
+        assert_eq!(rows, [0, WORK_MAX, WORK_MAX * 2]);
         assert_eq!(pages, 3);
+    }
+
+    #[test]
+    fn a_page_ends_after_the_row_that_used_up_its_work() {
+        let from = Start { offset: 0, after_key: None };
+        for (work, expected) in [(WORK_MAX / 2, 2), (WORK_MAX / 2 + 1, 2), (WORK_MAX - 1, 2), (WORK_MAX, 1)] {
+            let mut looked_at = 0;
+            let rows =
+                (0..9).map(|key| Ok(Looked { key, work, row: None::<u64> })).inspect(|_| looked_at += 1);
+            write(&mut Writer::new(&mut Vec::new()), (9, END), from, rows, |_, _| Ok(())).expect("a page");
+            assert_eq!(looked_at - 1, expected, "{work} each; the next one is not counted");
+        }
     }
 
     #[test]
@@ -192,10 +220,10 @@ mod tests {
     #[test]
     fn a_plain_offset_behind_more_rows_than_a_page_looks_at_is_refused() {
         // Two rows are skipped: the second is the last that may be looked at, or the one behind it.
-        let begin = |pass| try_page(ROWS_LOOKED_AT_MAX * 2, pass, 1, 0, "Mg==");
-        let (rows, next) = begin(ROWS_LOOKED_AT_MAX - 1).expect("not too far behind");
+        let begin = |pass| try_page(WORK_MAX * 2, pass, 1, 0, "Mg==");
+        let (rows, next) = begin(WORK_MAX - 1).expect("not too far behind");
         assert_eq!((rows, next == END), (vec![], false));
-        let refused = begin(ROWS_LOOKED_AT_MAX).expect_err("too far behind");
+        let refused = begin(WORK_MAX).expect_err("too far behind");
         assert_eq!((refused.status, refused.code), (400, "payload_exceeds_limit"));
     }
 }

@@ -6,6 +6,7 @@
 
 use super::ask::{Asked, Narrowed, Refused};
 use super::index::{Leg, Trade};
+use super::page::Looked;
 use super::{Caller, Reader, Token, page};
 use crate::domain::{Address, Dialect, MarketNo, Position, TimeMs, TradeId};
 use crate::json::Writer;
@@ -62,7 +63,9 @@ impl Reader {
         };
         let rows = candidates[..end].iter().rev().map(|&index| {
             let trade = self.index.trade(index);
-            Ok((trade.position.0, self.passes(&trade, caller, &filter)?.then_some(trade)))
+            let mut work = page::WORK_OF_ROW;
+            let passes = self.passes(&trade, caller, &filter, &mut work)?;
+            Ok(Looked { key: trade.position.0, work, row: passes.then_some(trade) })
         });
         page::write(json, (page::ROWS_OF_ACCOUNT, page::END), start, rows, |json, trade| {
             self.write_trade(json, &trade, caller)
@@ -90,13 +93,21 @@ impl Reader {
         }
     }
 
-    fn passes(&self, trade: &Trade<'_>, caller: Caller, filter: &Filter) -> Result<bool, Refused> {
+    /// Whether a trade passes; `work` grows by what it takes to find out.
+    fn passes(
+        &self,
+        trade: &Trade<'_>,
+        caller: Caller,
+        filter: &Filter,
+        work: &mut u64,
+    ) -> Result<bool, Refused> {
         let in_time = filter.before.is_none_or(|before| trade.time < before)
             && filter.after.is_none_or(|after| trade.time > after);
         if !in_time || filter.names_nothing() {
             return Ok(in_time);
         }
         let taker = self.order_at(trade.position)?;
+        *work += page::WORK_OF_ORDER;
         if !filter.market.passes(&taker.market) {
             return Ok(false);
         }
@@ -105,13 +116,13 @@ impl Reader {
             return Ok(false);
         }
         if let Some(address) = filter.maker
-            && !self.any_maker(trade, |row| of(row, &address))?
+            && !self.any_maker(trade, work, |row| of(row, &address))?
         {
             return Ok(false);
         }
         if let Some(address) = filter.party
             && !of(&taker, &address)
-            && !self.any_maker(trade, |row| of(row, &address))?
+            && !self.any_maker(trade, work, |row| of(row, &address))?
         {
             return Ok(false);
         }
@@ -119,11 +130,17 @@ impl Reader {
             let token = Token { market: row.market, outcome: row.outcome };
             row.principal == caller.principal && filter.token.passes(&token)
         };
-        Ok(filter.token == Narrowed::No || own(&taker) || self.any_maker(trade, own)?)
+        Ok(filter.token == Narrowed::No || own(&taker) || self.any_maker(trade, work, own)?)
     }
 
-    fn any_maker(&self, trade: &Trade<'_>, holds: impl Fn(&OrderRow) -> bool) -> Result<bool, Refused> {
+    fn any_maker(
+        &self,
+        trade: &Trade<'_>,
+        work: &mut u64,
+        holds: impl Fn(&OrderRow) -> bool,
+    ) -> Result<bool, Refused> {
         for leg in trade.legs {
+            *work += page::WORK_OF_ORDER;
             if holds(&*self.order_at(leg.maker)?) {
                 return Ok(true);
             }

@@ -24,6 +24,7 @@ pub(super) mod searching;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::connections::connection::Intent;
 use super::core_loop::connection_word;
@@ -58,6 +59,8 @@ const OWN_MAX: usize = POST_SLOTS;
 const HELD_MAX: usize = 64;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
+/// When no other read of a turn is begun: its loop has also streams to write, clients to let in, and an operator.
+const READS_TIME: Duration = Duration::from_millis(1);
 
 /// What the reading role is made from.
 pub(crate) struct Parts {
@@ -219,7 +222,11 @@ impl Reading {
         self.release_held();
         self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark, now);
+        let began = Instant::now();
         for _ in 0..READS_PER_TURN {
+            if READS_TIME < began.elapsed() {
+                break;
+            }
             let applied = self.applied();
             let Some(job) = self.waiting.front() else {
                 break;
