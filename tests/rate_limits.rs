@@ -237,6 +237,20 @@ fn a_batch_costs_as_many_as_it_has_orders_and_is_taken_whole_or_not() {
 }
 
 #[test]
+fn a_cancel_of_many_orders_costs_one_for_each_sixteen_begun() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.cancel=10/10m"]);
+    let mut cancel = |ids: usize| {
+        let ids: Vec<String> = (0..ids).map(|id| format!("\"0x{id:064x}\"")).collect();
+        said(&site.ask("DELETE", "/orders", &format!("[{}]", ids.join(","))))
+    };
+    assert_eq!(cancel(1), "200 10 9 60");
+    assert_eq!(cancel(16), "200 10 8 120");
+    assert_eq!(cancel(17), "200 10 6 240");
+    assert_eq!(cancel(100), "429 10 6 240 retry 60");
+    assert_eq!(cancel(96), "200 10 0 600");
+}
+
+#[test]
 fn whatever_is_refused_says_in_head_and_body_when_to_ask_again() {
     let limits = ["order", "cancel", "account"].map(|scope| format!("limits.{scope}=1/10m"));
     let mut site = Site::start(&["limits.mode=enforce", &limits[0], &limits[1], &limits[2]]);

@@ -81,6 +81,9 @@ pub(crate) const SIGNATURES_PER_TURN: usize = 2;
 /// Bytes of a body that the scratch buffer holds without growing: a batch of fifteen orders.
 const BODY_BYTES_KEPT: usize = 32 << 10;
 
+/// Orders of one cancel that limits count as one request: finding so many takes about as long as all else about it.
+const CANCELS_COUNTED_AS_ONE: usize = 16;
+
 /// Sockets' side and shard's side of trading on one loop.
 pub(crate) struct Trade {
     /// This loop's shard; an ingress loop has none.
@@ -308,7 +311,9 @@ impl Trade {
             Endpoint::CancelOrder
             | Endpoint::CancelOrders
             | Endpoint::CancelAll
-            | Endpoint::CancelMarketOrders => self.take_cancel(asker, route.endpoint, caller, now, mesh),
+            | Endpoint::CancelMarketOrders => {
+                self.take_cancel(asker, toll, route.endpoint, caller, now, mesh)
+            }
             Endpoint::Split | Endpoint::Merge | Endpoint::Redeem => {
                 self.position_act(asker, route.endpoint, caller, now, mesh)
             }
@@ -348,7 +353,7 @@ impl Trade {
         } else {
             let read = self.bodies.orders(&mut self.body, &mut self.orders);
             read.map_err(|error| of_read(&error))?;
-            let paid = self.callers.charge_orders(toll, endpoint, caller, self.orders.len());
+            let paid = self.callers.charge_more(toll, endpoint, caller, self.orders.len());
             paid.map_err(Refused::plain)?;
             Form::Orders
         };
@@ -363,6 +368,7 @@ impl Trade {
     fn take_cancel(
         &mut self,
         asker: Asker,
+        toll: &mut Toll,
         endpoint: Endpoint,
         caller: &Caller,
         now: TimeMs,
@@ -393,6 +399,9 @@ impl Trade {
             _ => {
                 let read = self.bodies.cancels(&mut self.body, &mut self.ids);
                 read.map_err(|error| of_read(&error))?;
+                let counted = self.ids.len().div_ceil(CANCELS_COUNTED_AS_ONE);
+                let paid = self.callers.charge_more(toll, endpoint, caller, counted);
+                paid.map_err(Refused::plain)?;
             }
         }
         self.lap(Stage::Parse);

@@ -121,8 +121,8 @@ impl Callers {
         toll.pay(&self.limits, endpoint, self.moment)
     }
 
-    /// Counts a request of `count` orders, one of which was counted when its caller was checked.
-    pub(in crate::server) fn charge_orders(
+    /// Counts a request as `count`, one of which was counted when its caller was checked.
+    pub(in crate::server) fn charge_more(
         &self,
         toll: &mut Toll,
         endpoint: Endpoint,

@@ -99,7 +99,7 @@ impl Trade {
     ) -> Result<u32, Refused> {
         let read = self.bodies.replace(&mut self.body, &mut self.ids, &mut self.orders);
         let anyway = read.map_err(|error| of_read(&error))?;
-        let paid = self.callers.charge_orders(toll, Endpoint::Replace, caller, self.orders.len());
+        let paid = self.callers.charge_more(toll, Endpoint::Replace, caller, self.orders.len());
         paid.map_err(Refused::plain)?;
         let deadline_ms = self.deadline_ms(head, toll)?;
         self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
