@@ -84,6 +84,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("jiff", &["src/json.rs", "src/json/"]),
     ("libc", &["src/memory/mapping.rs"]),
     ("ruint", &["src/auth/known.rs", "src/auth/known/", "src/json.rs", "src/json/"]),
+    ("socket2", &["src/server/connections/socket.rs"]),
     ("rustix", &["src/journal/", "src/memory/mapping.rs", "src/memory/pages.rs", "src/server/"]),
     ("secp256k1", &["src/auth.rs", "src/auth/"]),
     ("serde", &["src/catalog.rs", "src/catalog/"]),

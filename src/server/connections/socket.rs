@@ -4,11 +4,13 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::net::{IpAddr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration;
 
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, EventData, EventFlags};
 use rustix::io::Errno;
 use rustix::net::{RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketFlags};
+use socket2::SockRef;
 
 /// What came of one try on a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,10 +62,25 @@ pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, Str
         _ => format!("{name}: {address}: {fault}"),
     })?;
     listener.set_nonblocking(true).map_err(|fault| format!("{name}: {address}: {fault}"))?;
+    bound_unread(&listener).map_err(|fault| format!("{name}: {address}: {fault}"))?;
     // It listens already, with the library's backlog of 128; asked once more, the kernel takes the
     // new one.
     rustix::net::listen(&listener, BACKLOG.into()).map_err(|fault| format!("{name}: {address}: {fault}"))?;
     Ok(listener)
+}
+
+/// What a client does not read is to wait here, where it is counted and has its time, instead of in the kernel: of
+/// bytes that are not on their way yet, a socket takes so many. A client's window bounds what is on its way.
+const UNSENT_BYTES: u32 = 64 << 10;
+
+/// How long the kernel tries to deliver what a client does not take, also after its connection was closed.
+const UNTAKEN_TIME: Duration = Duration::from_secs(10);
+
+/// Every socket that is accepted has these options of its listener (tcp(7)).
+fn bound_unread(listener: &TcpListener) -> io::Result<()> {
+    let listener = SockRef::from(listener);
+    listener.set_tcp_notsent_lowat(UNSENT_BYTES)?;
+    listener.set_tcp_user_timeout(Some(UNTAKEN_TIME))
 }
 
 /// Accepts one client, ready to be watched; `None` if nobody waits. An error is of the system, which has no descriptor
@@ -220,6 +237,17 @@ fn flags(Interest { readable, writable }: Interest) -> EventFlags {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::TcpStream;
+
+    #[test]
+    fn a_client_that_is_let_in_may_leave_little_unread_in_the_kernel() {
+        let listener = listen("listen.http", "127.0.0.1:0".parse().expect("an address")).expect("bound");
+        let _client = TcpStream::connect(listener.local_addr().expect("has an address")).expect("listens");
+        let (socket, _) = accept(&listener).expect("no fault").expect("a client waits");
+        let options = SockRef::from(&socket);
+        assert_eq!(options.tcp_notsent_lowat().expect("is told"), UNSENT_BYTES);
+        assert_eq!(options.tcp_user_timeout().expect("is told"), Some(UNTAKEN_TIME));
+    }
 
     #[test]
     fn a_second_server_on_the_port_is_refused_by_name() {
