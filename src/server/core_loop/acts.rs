@@ -76,11 +76,14 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
     }
 }
 
-/// Lets the exchange take cancels only: an act of the server itself, which nobody waits for.
+/// Lets the exchange take cancels at most: an act of the server itself, which nobody waits for. One that is closed stays
+/// closed.
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
     let errand: Errand = Box::new(|trade, now| {
-        let registrar = trade.own_registrar();
-        match registrar.set_exchange_mode(now, Mode::CancelOnly) {
+        if trade.registry.exchange_mode() == Mode::Closed {
+            return Report::Answer(200, Vec::new());
+        }
+        match trade.own_registrar().set_exchange_mode(now, Mode::CancelOnly) {
             Ok(()) => Report::Answer(200, Vec::new()),
             Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),
         }

@@ -16,8 +16,10 @@ use crate::domain::Position;
 use crate::journal::layout::{Damage, Record};
 use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
+use crate::server::operator::admin;
 use crate::server::plan::command::{JournalArgs, JournalCommand};
 use crate::server::process::run::{complain, said, say};
+use crate::server::process::secret;
 
 /// Does one `journal` command.
 pub(crate) fn run(command: &JournalCommand) -> Result<ExitCode, String> {
@@ -185,7 +187,7 @@ fn decode(frame: &Frame<'_>) -> Result<Record, Stop> {
 }
 
 /// What `journal verify` says of a data directory and its log: an error if anything in it is not what it should be, a
-/// snapshot included, though a start does without a damaged one.
+/// snapshot included, though a start does without a damaged one, and the secrets, without which there is no start.
 pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String, String> {
     let applied = apply(data_dir, log_path)?;
     let totals = applied.ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
@@ -207,12 +209,16 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
     lines.extend(begun);
     lines.extend(shelf.good);
     lines.extend(left_out(survey, closed));
-    if shelf.wrong.is_empty() {
+    let secrets = secret::fault(data_dir, admin::token_of_environment().is_none());
+    if shelf.wrong.is_empty() && secrets.is_none() {
         lines.push("good".to_owned());
         return Ok(lines.join("\n") + "\n");
     }
-    lines.push(format!("segments are good, snapshots are not: {}", shelf.wrong.len()));
-    lines.extend(shelf.wrong);
+    if !shelf.wrong.is_empty() {
+        lines.push(format!("segments are good, snapshots are not: {}", shelf.wrong.len()));
+        lines.extend(shelf.wrong);
+    }
+    lines.extend(secrets.map(|fault| format!("segments are good, but the next start is refused: {fault}")));
     Err(lines.join("\n"))
 }
 

@@ -182,7 +182,7 @@ keys! {
     "journal.disk_free_min" Number journal_disk_free_min "Bytes of free disk below which the exchange takes cancels only.";
     "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
-    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for; a sixteenth is kept for those that the operator credits or links.";
+    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for, of which an owner takes three: its own, its proxy and its safe. A sixteenth is kept for those that the operator credits or links.";
     "sizes.positions" Number sizes_positions "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
     "sizes.positions_per_wallet" Number sizes_positions_per_wallet "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
