@@ -22,7 +22,7 @@ use common::wire::Connection;
 use mirror::{Book, Mirror, Noted, text};
 use outcry::domain::Side;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tungstenite::Message;
 
 /// Runs an operator's command; returns what it printed.
@@ -493,6 +493,28 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream(feed: &str) {
     stream.say(&json!({ "operation": "unsubscribe", "markets": [site.condition] }));
     let told = stream.event();
     assert_eq!((&told["markets"], &told["all_markets"]), (&json!([]), &json!(false)));
+    // The Rust SDK shows the same credentials with every message: they add markets and take them away.
+    let auth = site.traders[0].stream_auth();
+    let made = operator(&site.exchange, &["market", "create", "Does it snow?"]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let (one, other) = (&json!([site.condition]), &json!([made["conditionId"]]));
+    for (operation, named, markets, all) in [
+        ("subscribe", one, one, false),
+        ("subscribe", other, &json!([site.condition, made["conditionId"]]), false),
+        ("unsubscribe", one, other, false),
+        ("subscribe", &json!([]), &json!([]), true),
+        ("subscribe", one, &json!([]), true),
+        ("unsubscribe", one, &json!([]), true),
+    ] {
+        stream.say(&json!({ "type": "user", "operation": operation, "markets": named, "auth": auth }));
+        let told = stream.event();
+        let sorted = |markets: &Value| {
+            let texts = markets.as_array().unwrap().iter().map(|market| market.as_str().unwrap().to_owned());
+            texts.collect::<BTreeSet<_>>()
+        };
+        let found = (sorted(&told["markets"]), &told["all_markets"]);
+        assert_eq!(found, (sorted(markets), &json!(all)), "{operation} {named}");
+    }
     let mut connection = site.exchange.connect();
     let answer = site.traders[0].ask(&mut connection, "DELETE", "/auth/api-key", "").unwrap();
     assert_eq!(answer.status, 200);

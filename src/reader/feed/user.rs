@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
 //! | `order`, `UPDATE` | it was filled while it rested | the same |
-//! | `order`, `CANCELLATION` | it ended with a rest unfilled, for whatever reason | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
+//! | `order`, `CANCELLATION` | it ended with a rest unfilled, which rested or of which nothing was filled | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
 //! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED`, and at once `CONFIRMED` |
 //!
 //! - So exactly one event ends an order: `CANCELLATION`, or the one with `MATCHED`. Its `reason` is `filled`,
@@ -15,8 +15,8 @@
 //! - `owner`, `order_owner` and `trade_owner` are the key with which the caller authenticated.
 //! - With `"cancel_on_disconnect": true` the orders placed with the shown key are cancelled when the stream ends,
 //!   whoever ends it, except by the server's own stop; `false` revokes that.
-//! - A client that named markets sees gaps in the numbers, which are events of other markets. One that names none with
-//!   its credentials follows all, and naming some later changes nothing.
+//! - A client that named markets sees gaps in the numbers, which are events of other markets. One that subscribes to
+//!   none with its credentials follows all, and naming some later changes nothing, whether it shows them again or not.
 //! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
@@ -82,10 +82,14 @@ impl Feed {
                 None => unknown.push(("markets", *text)),
             }
         }
-        // A client that shows credentials begins anew, narrowed if the message names markets.
-        let first = ask.credentials.is_some();
-        let before = account.as_ref().filter(|_| !first).and_then(|account| account.markets.clone());
-        let narrowed = if first { !ask.markets.is_empty() } else { before.is_some() };
+        // Some clients show their credentials with every message: only those of another key begin anew.
+        let goes_on =
+            known.is_some_and(|known| (known.principal, known.key) == (caller.principal, caller.key));
+        let widens =
+            ask.credentials.is_some() && ask.operation == Operation::Subscribe && ask.markets.is_empty();
+        let anew = !goes_on || widens;
+        let before = account.as_ref().filter(|_| !anew).and_then(|account| account.markets.clone());
+        let narrowed = if anew { !ask.markets.is_empty() } else { before.is_some() };
         let mut markets = before.unwrap_or_default();
         match ask.operation {
             Operation::Subscribe => markets.extend(&named),
