@@ -383,6 +383,10 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner(f
     let event = json!({
         "id": "7", "slug": "cup", "title": "Cup", "ticker": "cup", "description": "Two \"halves\".",
         "markets": [{
+            "id": "76", "question": "Over 1.5?", "conditionId": format!("0x{}", "ab".repeat(32)), "closed": true,
+            "clobTokenIds": "[\"761\",\"762\"]", "outcomes": "[\"Over\",\"Under\"]",
+            "outcomePrices": "[\"1\",\"0\"]", "umaResolutionStatus": "resolved",
+        }, {
             "id": "77", "question": "Over 2.5?", "conditionId": format!("0x{}", "cd".repeat(32)),
             "clobTokenIds": "[\"771\",\"772\"]", "outcomes": "[\"Over\",\"Under\"]",
             "groupItemTitle": "O/U 2.5", "sportsMarketType": "totals", "line": 2.5,
@@ -392,6 +396,7 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner(f
     let mut admin = Connection::open(site.exchange.admin);
     let answer = admin.request("POST", "/import", "", json!([event]).to_string().as_bytes()).unwrap();
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    // The market that was closed before it came is none.
     let listed = stream.event();
     for (name, said) in [
         ("event_type", "new_market"),

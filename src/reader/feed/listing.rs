@@ -26,8 +26,12 @@ impl Feed {
         self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
     }
 
-    /// Announces a listed market to the clients that asked for such messages.
+    /// Announces a listed market to the clients that asked for such messages. One that was closed elsewhere before it
+    /// came is not new.
     pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
+        if reader.index.facts(market).closed == Some(true) {
+            return;
+        }
         let row = reader.market(market);
         let mut payload = Vec::new();
         let json = &mut Writer::new(&mut payload);
