@@ -5,7 +5,7 @@
 //! stamp, and what stopped the walk is judged before a FOK that is not filled.
 
 use super::recall::First;
-use super::walk::{SETTLE_TRIES, Taker};
+use super::walk::{Left, SETTLE_TRIES, Taker};
 use super::{Funding, Placed, REFUSED_PRICE_PLACES, ReadyOrder, Refusal, Shard};
 use crate::account::cost_of_buy;
 use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
@@ -291,8 +291,8 @@ impl Shard {
         }
     }
 
-    /// Whether the walk filled everything: at the worst price reached, what is left is less than a
-    /// millionth of a share or worth less than a millionth of a USDC.
+    /// Whether the walk filled everything. What is left may be worth less than a millionth of a USDC to the next maker,
+    /// which cannot be traded; of what counts collateral, also at the worst price reached.
     fn is_full(&self, taker: &Taker) -> bool {
         let plan = &self.plan;
         let Some(worst) = plan.fills.last() else {
@@ -303,7 +303,11 @@ impl Shard {
         }
         let maker = &self.books.orders()[worst.maker];
         let price = Meeting::of(taker.side, maker.side).taker_price(maker.price);
-        plan.spent || is_dust(maker.price, plan.left.shares_at(price))
+        plan.spent
+            || match plan.left {
+                Left::Shares(_) => plan.left.is_nothing(),
+                Left::Collateral(_) => is_dust(maker.price, plan.left.shares_at(price)),
+            }
     }
 
     #[allow(clippy::inline_always, reason = "see `judge_found`")]

@@ -50,7 +50,7 @@ pub(super) enum Left {
 }
 
 impl Left {
-    const fn is_nothing(self) -> bool {
+    pub(super) const fn is_nothing(self) -> bool {
         match self {
             Self::Shares(shares) => shares.is_zero(),
             Self::Collateral(collateral) => collateral.is_zero(),

@@ -212,7 +212,11 @@ impl Naive {
         let own = maker.price.ten_thousandths();
         let price = u64::from(if maker.outcome == work.place.outcome { own } else { 10_000 - own });
         let for_collateral = work.place.order.fields.side == BUY;
-        let left = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
-        plan.spent || floor(left, maker.price) == 0
+        let is_nothing = if for_collateral {
+            floor(wide(plan.left, 10_000, price), maker.price) == 0
+        } else {
+            plan.left == 0
+        };
+        plan.spent || is_nothing
     }
 }
