@@ -234,6 +234,18 @@ impl RateLimits {
         self.charge_within(0, dues, now)
     }
 
+    /// Counts what a request turned out to cost beyond what it was charged. It is over, so nothing is judged: the party's
+    /// later requests wait for it, up to about as long as any may.
+    pub fn owe(&self, party: Party, scope: Scope, count: u32, now: Moment) {
+        if self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
+            return;
+        }
+        let due = Due { party, scope, cost: Cost { now: count, paid: 0 } };
+        for entry in self.entries(std::iter::once(due)) {
+            self.buckets.owe(entry.hash, entry.rate, entry.cost, now);
+        }
+    }
+
     fn charge_within(
         &self,
         wait_us_max: u64,

@@ -265,6 +265,8 @@ pub struct Shard {
     /// The order that tests run stage by stage, and its frame once that is claimed.
     begun: Option<(Taker, Work, Option<Framed>)>,
     slots: Vec<Slot>,
+    /// Open orders that the last choice by scope or key looked at and left.
+    in_vain: usize,
     moved: PositionAct,
     scratch: replace::Scratch,
     payload: Box<[[u8; 8]]>,
@@ -291,6 +293,7 @@ impl Shard {
             plan: Plan::with_capacity(),
             begun: None,
             slots: Vec::with_capacity(resting_max as usize),
+            in_vain: 0,
             moved: acts::blank(),
             scratch: replace::Scratch::new(),
             payload: vec![[0; 8]; PAYLOAD_BYTES_MAX / 8].into(),

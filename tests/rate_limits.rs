@@ -251,6 +251,26 @@ fn a_cancel_of_many_orders_costs_one_for_each_sixteen_begun() {
 }
 
 #[test]
+fn a_cancel_that_looks_at_many_orders_in_vain_costs_more_afterwards() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=none", "limits.cancel=100/100s"]);
+    for _ in 0..69 {
+        let batch = site.batch(15);
+        assert_eq!(site.ask("POST", "/orders", &batch).status, 200);
+    }
+    let markets = site.exchange.read("/simplified-markets");
+    let other = markets["data"][0]["tokens"][1]["token_id"].as_str().unwrap().to_owned();
+    let mut cancel = |token: &str| {
+        let body = format!("{{\"asset_id\":\"{token}\"}}");
+        said(&site.ask("DELETE", "/cancel-market-orders", &body))
+    };
+    let token = markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap();
+    assert_eq!(cancel(&other), "200 100 99 1");
+    assert_eq!(cancel(&other), "200 100 97 3", "1,035 orders were looked at and left");
+    assert_eq!(cancel(token), "200 100 95 5");
+    assert_eq!(cancel(token), "200 100 94 6", "all of them were meant");
+}
+
+#[test]
 fn whatever_is_refused_says_in_head_and_body_when_to_ask_again() {
     let limits = ["order", "cancel", "account"].map(|scope| format!("limits.{scope}=1/10m"));
     let mut site = Site::start(&["limits.mode=enforce", &limits[0], &limits[1], &limits[2]]);

@@ -73,6 +73,18 @@ impl Buckets {
         }
     }
 
+    /// Charges the bucket of this hash however far ahead it is, up to where a bucket can be.
+    pub(super) fn owe(&self, hash: u64, rate: Rate, cost: Cost, now: Moment) {
+        loop {
+            let (word, seen) = self.find(hash, now);
+            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
+            let after_us = rate.fill(before_us, cost).ahead_us.min(rate.ahead_us_max());
+            if swap(word, seen, hash, after_us, now) {
+                return;
+            }
+        }
+    }
+
     /// Gives a charge of `cost_us` back; what others have charged meanwhile stays.
     pub(super) fn give_back(&self, hash: u64, rate: Rate, cost_us: u64, now: Moment) {
         loop {

@@ -198,6 +198,30 @@ fn time_may_go_back_or_begin_anew_and_nobody_is_locked_out() {
 }
 
 #[test]
+fn what_is_owed_is_waited_for_a_second_and_an_interval_at_most() {
+    for mode in [Mode::Enforce, Mode::Off] {
+        let limits = limits(mode, "cancel 10/5s");
+        let party = limits.ipv4(1);
+        for (owed, next) in [
+            (3, "0 cancel 1 -> pass 6 left of 10, 2 s"),
+            (6, "0 cancel 1 -> wait 500 ms 0 left of 10, 6 s"),
+            (1_000, "0 cancel 1 -> refuse for 2 s 0 left of 10, 6 s"),
+        ] {
+            limits.owe(party, Scope::Cancel, owed, Moment::of_ms(0));
+            check(&limits, if mode == Mode::Off { "0 cancel 1 -> pass" } else { next });
+        }
+        check(
+            &limits,
+            if mode == Mode::Off {
+                "1 cancel 1 -> pass"
+            } else {
+                "500 cancel 1 -> wait 1000 ms 0 left of 10, 6 s"
+            },
+        );
+    }
+}
+
+#[test]
 fn a_flood_of_addresses_takes_no_memory_and_frees_nobody_at_its_limit() {
     let limits = limits(Mode::Enforce, "clob 100/10s");
     let bytes = limits.buckets.bytes();

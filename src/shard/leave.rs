@@ -75,7 +75,9 @@ impl Shard {
         self.clock(now);
         self.choose_all(principal, OrderScope::ALL);
         if let Some(key) = key {
+            let looked_at = self.slots.len();
             self.slots.retain(|slot| self.placements[*slot].owner == *key);
+            self.in_vain = looked_at - self.slots.len();
         }
         self.sort_chosen();
         self.remove_chosen(reason)
@@ -101,6 +103,13 @@ impl Shard {
         }
         out.truncate(before + resting - self.books.orders().len());
         Err(CancelRefusal::Busy)
+    }
+
+    /// How many open orders the last [`Self::cancel_scope`] or [`Self::remove_of`] looked at because they might be
+    /// meant, and left.
+    #[must_use]
+    pub const fn looked_in_vain(&self) -> usize {
+        self.in_vain
     }
 
     /// Leaves a tombstone for an order of `principal` that no shard has seen: if it arrives before the
@@ -267,6 +276,7 @@ impl Shard {
     /// Chooses the orders of all wallets of `principal` that are in `scope`.
     fn choose_all(&mut self, principal: WalletNo, scope: OrderScope) {
         self.slots.clear();
+        self.in_vain = 0;
         self.choose(principal, scope);
         let registry = std::sync::Arc::clone(&self.registry);
         for wallet in registry.wallets_of(principal) {
@@ -284,9 +294,10 @@ impl Shard {
             {
                 continue;
             }
-            let orders = self.books.orders();
+            let (orders, before) = (self.books.orders(), self.slots.len());
             let chosen = |slot: &Slot| token.is_none_or(|(_, outcome)| outcome == orders[*slot].outcome);
             self.slots.extend(self.placements.of_account(account.orders).filter(chosen));
+            self.in_vain += account.open as usize - (self.slots.len() - before);
         }
     }
 

@@ -82,7 +82,9 @@ fn next(core: &mut CoreLoop) -> Option<Gone> {
 
 fn on_shard(shard: usize, gone: Gone) -> Errand {
     Box::new(move |trade: &mut Trade, now: TimeMs| {
-        if !trade.own_shard().remove_of(now, gone.principal, Some(&gone.key), gone.reason) {
+        let all = trade.own_shard().remove_of(now, gone.principal, Some(&gone.key), gone.reason);
+        trade.count_in_vain(gone.principal);
+        if !all {
             return Report::Next(shard, on_shard(shard, gone));
         }
         if shard + 1 < usize::from(trade.shards) {

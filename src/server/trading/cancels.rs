@@ -15,6 +15,10 @@ use crate::server::threads::mesh::{Mesh, Share};
 use crate::server::threads::message::{Answer, Asked, Letter, Question, Ticket};
 use crate::shard::{CancelRefusal, OrderScope, Shard};
 
+/// Open orders that a cancel looked at and left, which limits count as one request more: looking at so many takes about
+/// as long as all else about one.
+const IN_VAIN_COUNTED_AS_ONE: usize = 1_024;
+
 /// How far the search for orders to be cancelled has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
@@ -66,10 +70,21 @@ impl Trade {
             pending.short |= complete.is_err();
             pending.decided_at(shard.last_claimed());
         }
+        self.count_in_vain(principal);
         for to in 0..usize::from(self.shards) {
             self.send_wide(work, to, Wide::Cancel(scope), mesh);
         }
         self.answered(work, now, mesh);
+    }
+
+    /// Counts the orders that this loop's shard just looked at and left, or a cancel that meets none of many orders
+    /// could be repeated as often as one that does nothing.
+    pub(in crate::server) fn count_in_vain(&self, principal: WalletNo) {
+        let in_vain = self.shard.as_ref().map_or(0, Shard::looked_in_vain);
+        let count = u32::try_from(in_vain / IN_VAIN_COUNTED_AS_ONE).expect("slots are numbered in 32 bits");
+        if count != 0 {
+            self.callers.owe_for_cancels(principal, count);
+        }
     }
 
     /// Cancels what a scope names; a market or token that does not exist has no orders.
@@ -148,6 +163,7 @@ impl Trade {
             Wide::Cancel(scope) => {
                 let out = &mut job.cancelled;
                 job.short = shard.cancel_scope(now, principal, scope, out).is_err();
+                self.count_in_vain(principal);
             }
             Wide::CancelList | Wide::Bury => {
                 for (index, id) in job.ids.iter().enumerate() {
@@ -166,7 +182,7 @@ impl Trade {
                 }
             }
         }
-        job.at = shard.last_claimed();
+        job.at = self.own_shard().last_claimed();
     }
 
     fn begin_cancel(&mut self, work: u32, caller: &Caller) {
