@@ -87,8 +87,7 @@ struct Run {
 
 impl Run {
     fn new(setup: &Setup, shards: u16, whole: bool) -> Self {
-        let funding = if setup.reserved { Funding::Reserved } else { Funding::Market };
-        let mut twin = Naive::new(shards, funding);
+        let mut twin = Naive::new(shards, if setup.reserved { Funding::Reserved } else { Funding::Market });
         twin.min_notional = setup.notional;
         twin.orders_max = setup.orders as usize;
         twin.open_per_owner_max = setup.open as usize;
