@@ -418,6 +418,12 @@ fn a_lost_master_secret_is_not_replaced_behind_the_operators_back() {
     assert!(!secret.exists(), "a start that was refused has made none");
     let (told, text) = (outcry(&words), checked());
     assert!(!told.status.success() && text.contains("mend: restore it from the backup"), "{text}");
+    let verified = outcry(&["journal", "verify", "--data-dir", data_dir]);
+    let text = String::from_utf8(verified.stderr).unwrap();
+    assert!(
+        !verified.status.success() && text.contains("but the next start is refused: master secret"),
+        "{text}"
+    );
 
     let config = folder.path().join("new.toml");
     let made = outcry(&["init", "--config", config.to_str().unwrap(), "--data-dir", data_dir]);

@@ -59,42 +59,38 @@ impl Buckets {
 
     /// Charges the bucket of this hash, unless the request would have to wait longer than `wait_us_max`.
     pub(super) fn charge(&self, hash: u64, rate: Rate, cost: Cost, now: Moment, wait_us_max: u64) -> Taken {
-        loop {
-            let (word, seen) = self.find(hash, now);
-            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
+        self.change(hash, rate, now, |before_us| {
             let filled = rate.fill(before_us, cost);
-            if wait_us_max < filled.wait_us {
-                return Taken { fits: false, ahead_us: before_us, wait_us: filled.wait_us };
-            }
-            // A failure means that another loop has changed this word, so some loop makes progress.
-            if swap(word, seen, hash, filled.ahead_us, now) {
-                return Taken { fits: true, ahead_us: filled.ahead_us, wait_us: filled.wait_us };
-            }
-        }
+            let fits = filled.wait_us <= wait_us_max;
+            let ahead_us = if fits { filled.ahead_us } else { before_us };
+            (fits.then_some(ahead_us), Taken { fits, ahead_us, wait_us: filled.wait_us })
+        })
     }
 
     /// Charges the bucket of this hash however far ahead it is, up to where a bucket can be.
     pub(super) fn owe(&self, hash: u64, rate: Rate, cost: Cost, now: Moment) {
-        loop {
-            let (word, seen) = self.find(hash, now);
-            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
-            let after_us = rate.fill(before_us, cost).ahead_us.min(rate.ahead_us_max());
-            if swap(word, seen, hash, after_us, now) {
-                return;
-            }
-        }
+        self.change(hash, rate, now, |before_us| {
+            (Some(rate.fill(before_us, cost).ahead_us.min(rate.ahead_us_max())), ())
+        });
     }
 
     /// Gives a charge of `cost_us` back; what others have charged meanwhile stays.
     pub(super) fn give_back(&self, hash: u64, rate: Rate, cost_us: u64, now: Moment) {
+        self.change(hash, rate, now, |before_us| {
+            // An idle bucket may be another's by now.
+            ((before_us != 0).then(|| before_us.saturating_sub(cost_us)), ())
+        });
+    }
+
+    /// Moves the bucket of this hash from how far ahead it is to where `step` says, if it says so.
+    fn change<T>(&self, hash: u64, rate: Rate, now: Moment, step: impl Fn(u64) -> (Option<u64>, T)) -> T {
         loop {
             let (word, seen) = self.find(hash, now);
-            if tag(seen) != tag(hash) {
-                return;
-            }
-            let left_us = ahead_us(seen, now, rate.ahead_us_max()).saturating_sub(cost_us);
-            if swap(word, seen, hash, left_us, now) {
-                return;
+            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
+            // A failure means that another loop has changed this word, so some loop makes progress.
+            match step(before_us) {
+                (Some(after_us), _) if !swap(word, seen, hash, after_us, now) => {}
+                (_, said) => return said,
             }
         }
     }

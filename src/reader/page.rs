@@ -5,8 +5,8 @@
 //! key, so rows that come or go in between neither repeat a row nor hide one. A plain offset
 //! (`MTAw`) counts rows as they are now. A page ends at its row limit, at [`PAGE_BYTES_MAX`] (with
 //! at least one row) or after [`WORK_MAX`]; a filter may then leave it few rows or none, and its
-//! cursor leads on. A plain offset behind more than that is refused,
-//! because no cursor could say how many are left to skip.
+//! cursor leads on. A plain offset behind more than that is refused, because no cursor could say how
+//! many are left to skip.
 
 use super::ask::{Asked, Refused, too_long};
 use crate::domain::Position;

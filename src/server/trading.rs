@@ -81,7 +81,7 @@ pub(crate) const SIGNATURES_PER_TURN: usize = 2;
 /// Bytes of a body that the scratch buffer holds without growing: a batch of fifteen orders.
 const BODY_BYTES_KEPT: usize = 32 << 10;
 
-/// Orders of one cancel that limits count as one request: finding so many takes about as long as all else about it.
+/// Orders of one cancel that limits count as one request.
 const CANCELS_COUNTED_AS_ONE: usize = 16;
 
 /// Sockets' side and shard's side of trading on one loop.

@@ -89,7 +89,8 @@ impl Shard {
 
     /// Shares of each outcome and collateral that the act moves.
     fn size(&self, act: &UserAct) -> Result<([Shares; 2], Collateral), Refusal> {
-        let held = self.accounts.shares(act.wallet, act.market);
+        let row = self.accounts.find(act.wallet, act.market);
+        let held = row.map_or([Shares::ZERO; 2], |row| self.accounts[row].shares);
         let most = match act.act {
             ActKind::Split => Shares(ORDER_AMOUNT_MAX),
             ActKind::Merge => held[0].min(held[1]),
@@ -99,7 +100,7 @@ impl Shard {
         if wanted.is_zero() || most < wanted {
             return Err(Refusal { reject: Reject::NothingToMove, got: act.amount.0, allowed: most.0 });
         }
-        if act.act == ActKind::Split && self.accounts.find(act.wallet, act.market).is_none() {
+        if act.act == ActKind::Split && row.is_none() {
             self.judge_account_room(act.wallet)?;
         }
         if act.act == ActKind::Redeem {

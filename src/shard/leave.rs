@@ -286,16 +286,18 @@ impl Shard {
 
     /// Chooses the orders of one wallet that are in `scope`.
     fn choose(&mut self, wallet: WalletNo, scope: OrderScope) {
-        let OrderScope { market, token } = scope;
-        for row in self.accounts.with_orders(wallet) {
+        let of_token = scope.token.map(|(market, _)| market);
+        let named = scope.market.or(of_token);
+        if of_token.is_some_and(|market| named != Some(market)) {
+            return;
+        }
+        let all = named.is_none().then(|| self.accounts.with_orders(wallet));
+        let only = named.and_then(|market| self.accounts.find(wallet, market));
+        for row in all.into_iter().flatten().chain(only) {
             let account = &self.accounts[row];
-            if market.is_some_and(|market| market != account.market)
-                || token.is_some_and(|(market, _)| market != account.market)
-            {
-                continue;
-            }
             let (orders, before) = (self.books.orders(), self.slots.len());
-            let chosen = |slot: &Slot| token.is_none_or(|(_, outcome)| outcome == orders[*slot].outcome);
+            let chosen =
+                |slot: &Slot| scope.token.is_none_or(|(_, outcome)| outcome == orders[*slot].outcome);
             self.slots.extend(self.placements.of_account(account.orders).filter(chosen));
             self.in_vain += account.open as usize - (self.slots.len() - before);
         }

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
 //! | `order`, `UPDATE` | it was filled while it rested | the same |
-//! | `order`, `CANCELLATION` | it ended with a rest unfilled, which rested or of which nothing was filled | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
+//! | `order`, `CANCELLATION` | it ended with a rest unfilled, unless it took what there was and did not rest | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
 //! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED`, and at once `CONFIRMED` |
 //!
 //! - So exactly one event ends an order: `CANCELLATION`, or the one with `MATCHED`. Its `reason` is `filled`,

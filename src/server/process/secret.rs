@@ -33,11 +33,7 @@ pub(crate) fn admin_token_path(data_dir: &Path) -> PathBuf {
 
 /// The operator's token, made if there is none: 64 hex digits.
 pub(crate) fn admin_token(data_dir: &Path) -> Result<String, String> {
-    let path = make(data_dir, &admin_token_path(data_dir), |secret| {
-        let mut text = Vec::with_capacity(2 * SECRET_BYTES);
-        name::push_hex_digits(&mut text, secret);
-        text
-    })?;
+    let path = make(data_dir, &admin_token_path(data_dir), |secret| hex_digits(secret).into_bytes())?;
     token_in(&path)
 }
 
@@ -72,11 +68,7 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
             _ => {}
         }
     }
-    make(data_dir, &path, |secret| {
-        let mut text = Vec::with_capacity(2 * STREAM_ID_BYTES);
-        name::push_hex_digits(&mut text, &secret[..STREAM_ID_BYTES]);
-        text
-    })?;
+    make(data_dir, &path, |secret| hex_digits(&secret[..STREAM_ID_BYTES]).into_bytes())?;
     let mut parts =
         held(&path, 2 * STREAM_ID_BYTES).map_err(|fault| format!("stream id: {fault}"))?.into_bytes();
     let about = fs::metadata(&path).map_err(say)?;
@@ -84,9 +76,13 @@ pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
     // Not every file system knows it; then a number that is used again is not noticed.
     let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
     parts.extend_from_slice(&made.map_or(0, |made| made.as_nanos()).to_le_bytes());
-    let mut text = Vec::with_capacity(2 * STREAM_ID_BYTES);
-    name::push_hex_digits(&mut text, &keccak(&parts).0[..STREAM_ID_BYTES]);
-    Ok(String::from_utf8(text).expect("hex digits"))
+    Ok(hex_digits(&keccak(&parts).0[..STREAM_ID_BYTES]))
+}
+
+fn hex_digits(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    name::push_hex_digits(&mut text, bytes);
+    String::from_utf8(text).expect("hex is text")
 }
 
 /// Refuses a directory whose journal outlived its secret: another one would make strangers of all clients.

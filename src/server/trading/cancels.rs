@@ -15,8 +15,7 @@ use crate::server::threads::mesh::{Mesh, Share};
 use crate::server::threads::message::{Answer, Asked, Letter, Question, Ticket};
 use crate::shard::{CancelRefusal, OrderScope, Shard};
 
-/// Open orders that a cancel looked at and left, which limits count as one request more: looking at so many takes about
-/// as long as all else about one.
+/// Open orders that a cancel looked at and left, which limits count as one request more.
 const IN_VAIN_COUNTED_AS_ONE: usize = 1_024;
 
 /// How far the search for orders to be cancelled has come.
