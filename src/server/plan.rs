@@ -246,8 +246,11 @@ impl Plan {
                 limits.digests_max
             ),
             format!(
-                "{} wallets, {} markets, {} connections",
-                limits.wallets_max, limits.markets_max, limits.connections_max
+                "{} wallets, {} markets, {} connections, {} of one address",
+                limits.wallets_max,
+                limits.markets_max,
+                limits.connections_max,
+                limits.connections_per_address_max.min(limits.connections_max)
             ),
             format!("rate limits: {}; GET /limits tells them", self.rate_mode.text()),
         ]

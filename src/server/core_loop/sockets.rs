@@ -59,12 +59,13 @@ impl CoreLoop {
                 Err(fault) => return self.shut_doors(&fault),
             };
             // A full house closes the door in the newcomer's face: the socket is dropped here.
-            if !self.shared.house.enter(door) {
-                if let Some(complaint) = self.shared.house.complaint(door, self.elapsed_ms) {
+            let house = &self.shared.house;
+            if let Err(full) = house.enter(door, peer) {
+                if let Some(complaint) = house.complaint(full, door, peer, self.elapsed_ms) {
                     tracing::warn!("{complaint}");
                 }
             } else if phase >= Phase::Draining || !self.adopt(client, peer, door, Carried::default()) {
-                self.shared.house.leave(door);
+                self.shared.house.leave(door, peer);
             }
         }
     }
@@ -203,7 +204,7 @@ impl CoreLoop {
         }
         if let Some(client) = connection.vacate() {
             let _ = self.watch.remove(&client);
-            self.shared.house.leave(connection.door);
+            self.shared.house.leave(connection.door, connection.peer);
         }
         connection.count_held(&self.shared.held);
         self.connections.free(slot, connection);

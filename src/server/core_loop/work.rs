@@ -50,8 +50,9 @@ impl CoreLoop {
         match letter {
             Letter::Moved(moved) => {
                 let answers_for = moved.carried.answers_for();
-                if !self.adopt(moved.client, moved.peer, Door::Public, moved.carried) {
-                    self.shared.house.leave(Door::Public);
+                let peer = moved.peer;
+                if !self.adopt(moved.client, peer, Door::Public, moved.carried) {
+                    self.shared.house.leave(Door::Public, peer);
                     if let Some(key) = answers_for {
                         self.lost(key, None);
                     }

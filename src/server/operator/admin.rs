@@ -282,6 +282,7 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
             ("wallets_max", u64::from(limits.wallets_max)),
             ("markets_max", u64::from(limits.markets_max)),
             ("connections_max", u64::from(limits.connections_max)),
+            ("connections_per_address_max", u64::from(limits.connections_per_address_max)),
             ("books_bytes", limits.books_bytes),
             ("log_bytes", shared.plan.log_bytes),
         ] {

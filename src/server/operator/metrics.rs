@@ -116,7 +116,11 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
     let connections = shared.house.inside().into();
     page.number("outcry_connections", "gauge", "Connections that are open.", connections);
     let name = "outcry_connections_refused_total";
-    page.about(name, "counter", "Connections closed at once because a listener had as many as it takes.");
+    page.about(
+        name,
+        "counter",
+        "Connections closed at once because a listener, or their address, had as many as it may.",
+    );
     for (listener, door) in [("http", Door::Public), ("admin", Door::Admin)] {
         let count = shared.house.turned_away(door);
         page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));

@@ -48,6 +48,7 @@ pub struct Options {
     pub sizes_positions: u64,
     pub sizes_positions_per_wallet: u64,
     pub sizes_connections: u64,
+    pub sizes_connections_per_address: u64,
     pub sizes_digests: u64,
     pub auth_window_s: u64,
     pub auth_read_window_s: u64,
@@ -102,6 +103,7 @@ impl Default for Options {
             sizes_positions: 1_000_000,
             sizes_positions_per_wallet: 0,
             sizes_connections: 10_000,
+            sizes_connections_per_address: 0,
             sizes_digests: 4_000_000,
             auth_window_s: 60,
             auth_read_window_s: 300,
@@ -186,6 +188,7 @@ keys! {
     "sizes.positions" Number sizes_positions "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
     "sizes.positions_per_wallet" Number sizes_positions_per_wallet "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
+    "sizes.connections_per_address" Number sizes_connections_per_address "Those that one address may have (an IPv6 /64 is one), unless it is one of trusted_proxies; 0: a quarter, or 1000 if that is more.";
     "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
     "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";

@@ -28,6 +28,8 @@ pub struct Limits {
     pub digests_max: u32,
     /// Connections open at once, on all loops together.
     pub connections_max: u32,
+    /// Those of one address, unless it is a trusted proxy's.
+    pub connections_per_address_max: u32,
     /// How long a request's head and body may take to arrive.
     pub head_ms: u64,
     /// How long a connection may be silent between requests.
@@ -63,11 +65,11 @@ const MARKETS_MAX: u32 = 1 << 18;
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
 
-/// The part of a shard's resting orders or positions that one owner may have, unless the config says otherwise: whoever
-/// fills its own leaves three quarters to the others.
+/// The part of a shard's resting orders or positions that one owner may have, and of the connections one address, unless
+/// the config says otherwise: whoever fills its own leaves three quarters to the others.
 const PER_OWNER_PART: u64 = 4;
 
-/// What one owner may have at least, unless the config says otherwise: a shard with a small table has few owners.
+/// What each may have at least, unless the config says otherwise: where there is little, there are few to share it.
 const PER_OWNER_MIN: u64 = 1_000;
 
 /// Ladders of one shard: eight of the finest tick.
@@ -93,6 +95,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     }
     let open_per_owner = per_owner(options.orders_open_per_owner_max, options.sizes_resting_orders);
     let positions_per_wallet = per_owner(options.sizes_positions_per_wallet, options.sizes_positions);
+    let per_address = per_owner(options.sizes_connections_per_address, options.sizes_connections);
     Ok(Limits {
         resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
         open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner, [1, SLOTS_MAX])?,
@@ -103,6 +106,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         markets_max: MARKETS_MAX,
         digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
         connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
+        connections_per_address_max: sized("sizes.connections_per_address", per_address, [1, SLOTS_MAX])?,
         head_ms: HEAD_MS,
         idle_ms: IDLE_MS,
         unsent_ms: UNSENT_MS,
@@ -112,7 +116,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     })
 }
 
-/// What one owner may have of a table with `room`.
+/// What one owner or address may have of `room`.
 fn per_owner(configured: u64, room: u64) -> u64 {
     if configured == 0 { PER_OWNER_MIN.max(room / PER_OWNER_PART) } else { configured }
 }
@@ -205,7 +209,8 @@ mod tests {
     }
 
     #[test]
-    fn one_owner_has_a_quarter_of_the_orders_and_of_the_positions_or_what_is_configured() {
+    fn one_owner_has_a_quarter_of_orders_and_positions_and_one_address_of_connections_or_what_is_configured()
+    {
         type Part = (&'static str, fn(&mut Options) -> &mut u64);
         for (room, configured, expected) in [
             (1, 0, 1_000),
@@ -219,16 +224,23 @@ mod tests {
             let plan = planned(|options| {
                 options.sizes_resting_orders = room;
                 options.sizes_positions = room;
+                options.sizes_connections = room.max(2);
                 options.orders_open_per_owner_max = configured;
                 options.sizes_positions_per_wallet = configured;
+                options.sizes_connections_per_address = configured;
             });
             let limits = plan.expect("allowed").limits;
-            let found = [limits.open_per_owner_max, limits.positions_per_wallet_max];
-            assert_eq!(found, [expected; 2], "{configured} of {room}");
+            let found = [
+                limits.open_per_owner_max,
+                limits.positions_per_wallet_max,
+                limits.connections_per_address_max,
+            ];
+            assert_eq!(found, [expected; 3], "{configured} of {room}");
         }
-        let parts: [Part; 2] = [
+        let parts: [Part; 3] = [
             ("orders.open_per_owner_max", |options| &mut options.orders_open_per_owner_max),
             ("sizes.positions_per_wallet", |options| &mut options.sizes_positions_per_wallet),
+            ("sizes.connections_per_address", |options| &mut options.sizes_connections_per_address),
         ];
         for (name, slot) in parts {
             let fault = planned(|options| *slot(options) = 4_294_967_295).expect_err("refused");

@@ -51,7 +51,8 @@ impl Proxies {
         client
     }
 
-    fn trust(&self, address: IpAddr) -> bool {
+    /// Whether what this peer says of others is believed.
+    pub(crate) fn trust(&self, address: IpAddr) -> bool {
         self.0.iter().any(|network| network.has(address))
     }
 }
@@ -91,15 +92,32 @@ fn read_address(text: &str) -> Option<IpAddr> {
     text.parse().ok().or_else(with_port)
 }
 
-/// The party that a client's address counts for: of an IPv6 address the first 64 bits, which is what one customer has.
-pub(crate) fn party(limits: &RateLimits, client: IpAddr) -> Party {
-    const HOST_BITS: u32 = 64;
-    match client {
-        IpAddr::V4(address) => limits.ipv4(address.to_bits()),
-        IpAddr::V6(address) => {
-            let network = u64::try_from(address.to_bits() >> HOST_BITS).expect("half of it");
-            limits.ipv6(network)
+/// Who may be behind an address, as far as it tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Customer {
+    /// An IPv4 address.
+    V4(u32),
+    /// The first 64 bits of an IPv6 address, which are what one customer has.
+    V6(u64),
+}
+
+impl Customer {
+    pub(crate) fn at(address: IpAddr) -> Self {
+        const HOST_BITS: u32 = 64;
+        match address {
+            IpAddr::V4(address) => Self::V4(address.to_bits()),
+            IpAddr::V6(address) => {
+                Self::V6(u64::try_from(address.to_bits() >> HOST_BITS).expect("half of it"))
+            }
         }
+    }
+}
+
+/// The party that a client's address counts for.
+pub(crate) fn party(limits: &RateLimits, client: IpAddr) -> Party {
+    match Customer::at(client) {
+        Customer::V4(address) => limits.ipv4(address),
+        Customer::V6(network) => limits.ipv6(network),
     }
 }
 

@@ -90,7 +90,7 @@ impl Shared {
             machine: Arc::new(MachineView::new(&plan)),
             snapshots: Requests::new(plan.topology.followers()),
             ending,
-            house: House::new(plan.limits.connections_max),
+            house: House::new(&plan),
             held: Held::default(),
             drained: AtomicU32::new(0),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
