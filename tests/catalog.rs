@@ -243,11 +243,18 @@ fn tags_series_and_creators_are_found_and_lead_to_their_events() {
         assert_says(&shown, row, &[]);
         let slug = text(row, "slug");
         assert_eq!(site.read(&format!("/series/{slug}")), shown);
+        assert_eq!(site.read(&format!("/series?slug={slug}")), Value::Array(vec![shown.clone()]));
         let wanted = source.events_with("series", id);
         let summaries = shown["events"].as_array().unwrap();
         assert!(column(summaries, "id").into_iter().collect::<BTreeSet<_>>() == wanted, "{slug}");
         let events = site.walk(&format!("/events?series_slug={slug}&"), 3);
         assert!(column(&events, "id").into_iter().collect::<BTreeSet<_>>() == wanted, "{slug}");
+    }
+    let all = site.walk("/series?", 100);
+    for closed in [true, false] {
+        let wanted: Vec<_> = all.iter().filter(|row| row["closed"] == closed).collect();
+        let found = site.walk(&format!("/series?closed={closed}&"), 100);
+        assert!(found.iter().eq(wanted), "closed={closed}");
     }
     let texts = ["id", "creatorName", "creatorHandle", "creatorUrl", "creatorImage"];
     for (id, row) in &source.creators {

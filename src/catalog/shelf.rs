@@ -76,6 +76,8 @@ pub struct Shown {
     pub slug: String,
     /// How often a series recurs, in its own words; empty for others.
     pub recurrence: String,
+    /// Whether a series says that it is closed.
+    pub closed: bool,
     /// When it was made; if it does not say, when it last changed, else when its source came.
     pub created: Moment,
     /// When it last changed; if it does not say, when it was made, else when its source came.
@@ -237,12 +239,13 @@ impl Read {
         let [label_field, slug_field] = kind.names();
         let mut key = None;
         let (mut label, mut slug, mut recurrence) = (String::new(), String::new(), String::new());
-        let (mut created, mut updated) = (None, None);
+        let (mut created, mut updated, mut closed) = (None, None, false);
         for Part { name, raw } in &parts {
             match name.as_ref() {
                 "id" => key = as_text(raw).or_else(|| raw.parse::<u64>().ok().map(|_| (*raw).to_owned())),
                 "createdAt" => created = as_text(raw).and_then(|text| Moment::parse(&text)),
                 "recurrence" if kind == ItemKind::Series => recurrence = as_text(raw).unwrap_or_default(),
+                "closed" if kind == ItemKind::Series => closed = *raw == "true",
                 "updatedAt" => updated = as_text(raw).and_then(|text| Moment::parse(&text)),
                 name if name == label_field => label = as_text(raw).unwrap_or_default(),
                 name if name == slug_field => slug = as_text(raw).unwrap_or_default(),
@@ -267,6 +270,7 @@ impl Read {
             label,
             slug,
             recurrence,
+            closed,
             created: created.or(updated).unwrap_or(came),
             updated: updated.or(created).unwrap_or(came),
             rank: (updated.unwrap_or_default(), span.bytes(), std::cmp::Reverse(source)),
@@ -287,6 +291,7 @@ impl Read {
             label: name.to_owned(),
             slug: key.clone(),
             recurrence: String::new(),
+            closed: false,
             created: came,
             updated: came,
             rank: (Moment::default(), span.bytes(), std::cmp::Reverse(source)),

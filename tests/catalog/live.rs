@@ -279,14 +279,16 @@ fn recurring_rows() -> Value {
     rows[0]["series"] = json!([{"id": "70", "slug": "each-day", "title": "D", "recurrence": "daily"}]);
     rows[0]["markets"][0]["cyom"] = json!(true);
     rows[0]["markets"][0]["tags"] = json!(["Own"]);
-    let weekly = json!([{"id": "71", "slug": "each-week", "title": "W", "recurrence": "Weekly"}]);
+    let weekly = json!([
+        {"id": "71", "slug": "each-week", "title": "W", "recurrence": "Weekly", "closed": true},
+    ]);
     let other = json!({"id": "501", "slug": "other", "title": "Other", "series": weekly});
     rows.as_array_mut().unwrap().push(other);
     rows
 }
 
 #[test]
-fn rows_are_filtered_by_recurrence_and_by_who_may_make_them() {
+fn rows_are_filtered_by_series_and_by_who_may_make_them() {
     let mut site = Site::dev();
     assert!(site.import(&recurring_rows()).0);
     for (path, ids) in [
@@ -299,6 +301,10 @@ fn rows_are_filtered_by_recurrence_and_by_who_may_make_them() {
         ("/series?recurrence=daily", &["70"]),
         ("/series?recurrence=weekly&include_chat=true", &["71"]),
         ("/series?recurrence=never", &[]),
+        ("/series?closed=true", &["71"]),
+        ("/series?closed=false&slug=each-day,each-week", &["70"]),
+        ("/series?slug=each-week&slug=each-day&ascending=true", &["70", "71"]),
+        ("/series?slug=each", &[]),
         ("/events?cyom=true", &["500"]),
         ("/events?cyom=false&slug=both,other", &["501"]),
         ("/markets?cyom=true", &["701"]),

@@ -87,11 +87,11 @@ impl Reader {
             ItemKind::Creator => [params.text("creator_name")?, params.text("creator_handle")?],
             ItemKind::Tag | ItemKind::Series => [None, None],
         };
-        let recurrence = if kind == ItemKind::Series {
+        let (slugs, closed, recurrence) = if kind == ItemKind::Series {
             params.flags_without_effect(&["include_chat"])?;
-            params.text("recurrence")?
+            (params.all(&["slug"])?, params.flag("closed")?, params.text("recurrence")?)
         } else {
-            None
+            (None, None, None)
         };
         let catalog = self.index.catalog();
         // Popular tags are in most events, so the creator's events are collected once.
@@ -104,6 +104,10 @@ impl Reader {
             is(&names[0], |shown| &shown.label)
                 && is(&names[1], |shown| &shown.slug)
                 && is(&recurrence, |shown| &shown.recurrence)
+                && slugs
+                    .as_ref()
+                    .is_none_or(|slugs| item.shown().is_some_and(|shown| slugs.contains(&shown.slug)))
+                && closed.is_none_or(|closed| item.shown().is_some_and(|shown| shown.closed) == closed)
                 && of_creator.as_ref().is_none_or(|of| item.events().any(|event| of.contains(&event)))
         };
         let rows = catalog.list_items(kind, &page, passes);
