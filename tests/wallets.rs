@@ -364,3 +364,33 @@ fn the_configuration_decides_how_tokens_look_and_whether_limits_are_cut() {
     assert_eq!(stage.get(&format!("/closed-positions?user={user}&limit=500&sizeThreshold=0")).status, 200);
     stage.exchange.stop();
 }
+
+#[test]
+fn the_markets_of_an_event_are_named_by_it() {
+    let mut stage = Stage::open(&[]);
+    let event = stage.rows("/events?limit=1").remove(0);
+    let [event, slug] = ["id", "slug"].map(|name| event[name].as_str().unwrap().to_owned());
+    let created = operator(&stage.exchange, &["market", "create", "Will it snow?", "--event", &slug]);
+    let condition = created["conditionId"].as_str().unwrap().to_owned();
+    let market = stage.connection.read(&format!("/markets/{condition}"));
+    stage.tokens = [YES, NO].map(|index| market["tokens"][index]["token_id"].as_str().unwrap().to_owned());
+    trade(&mut stage);
+    let user = stage.address(ALICE);
+    for path in ["/positions?user", "/closed-positions?user", "/activity?user", "/trades?takerOnly=false&user"] {
+        let by_market = stage.rows(&format!("{path}={user}&market={condition}"));
+        assert_eq!(stage.rows(&format!("{path}={user}&eventId=no-such,{event}")), by_market, "{path}");
+        assert_eq!(by_market.is_empty(), path.starts_with("/closed"), "{path}");
+        assert!(stage.rows(&format!("{path}={user}&eventId=no-such")).is_empty());
+        let both = stage.get(&format!("{path}={user}&eventId={event}&market={condition}")).json();
+        assert_eq!(both["error"], "invalid_field: eventId: it stands beside market", "{path}");
+    }
+    let by_market = stage.get(&format!("/live-volume?market={condition}")).json();
+    let by_event = stage.get(&format!("/live-volume?id={event}")).json();
+    assert!(by_event[0]["markets"].as_array().unwrap().contains(&by_market[0]["markets"][0]), "{by_event}");
+    assert_ne!(by_market[0]["total"], "0");
+    let both = stage.get(&format!("/live-volume?id={event}&market={condition}")).json();
+    assert_eq!(both["allowed"], "market or events, not both");
+    assert_eq!(stage.get("/live-volume?id=,").json()["allowed"], "events' ids with commas between");
+    assert!(stage.rows(&format!("/activity?user={user}&type=MAKERREBATE")).is_empty());
+    stage.exchange.stop();
+}

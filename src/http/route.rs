@@ -378,7 +378,7 @@ fn has_name(query: Query<'_>, is_one: impl Fn(&str) -> bool) -> bool {
 }
 
 fn only_catalog_knows(name: &str) -> bool {
-    const NAMES: [&str; 15] = [
+    const NAMES: [&str; 18] = [
         "limit",
         "offset",
         "active",
@@ -394,8 +394,11 @@ fn only_catalog_knows(name: &str) -> bool {
         "order",
         "ascending",
         "creator",
+        "game_id",
+        "market_maker_address",
+        "sports_market_types",
     ];
-    const BEGINNINGS: [&str; 10] = [
+    const BEGINNINGS: [&str; 12] = [
         "tag",
         "event",
         "condition",
@@ -406,6 +409,8 @@ fn only_catalog_knows(name: &str) -> bool {
         "liquidity",
         "start_date",
         "end_date",
+        "rewards_",
+        "uma_",
     ];
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }

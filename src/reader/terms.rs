@@ -59,8 +59,14 @@ impl Reader {
         let fee = base_fee(row.fee.rate);
         json.open_object().key("gst");
         write_instant(json, facts.game_start);
-        json.key("r");
-        write_rewards(json, &facts.rewards);
+        json.key("r").open_object();
+        write_rewards_in(json, &facts.rewards);
+        // As the TypeScript SDK reads them.
+        json.key("mi")
+            .raw(facts.rewards.min_size.as_bytes())
+            .key("ma")
+            .raw(facts.rewards.max_spread.as_bytes());
+        json.close_object();
         json.key("c").condition(&row.condition).key("creator");
         self.write_creator(json, row);
         json.key("nr").boolean(row.neg_risk).key("t").open_array();
@@ -118,13 +124,20 @@ fn write_fee_descriptor(json: &mut Writer<'_>, fee: &FeeSchedule) {
 
 /// `{"rates":[…],"min_size":…,"max_spread":…}`.
 pub(super) fn write_rewards(json: &mut Writer<'_>, rewards: &Rewards) {
-    json.open_object().key("rates").open_array();
+    json.open_object();
+    write_rewards_in(json, rewards);
+    json.close_object();
+}
+
+/// The same without the braces.
+fn write_rewards_in(json: &mut Writer<'_>, rewards: &Rewards) {
+    json.key("rates").open_array();
     for (asset, rate) in &rewards.rates {
         json.open_object().key("asset_address").text(asset);
         json.key("rewards_daily_rate").raw(rate.as_bytes()).close_object();
     }
     json.close_array().key("min_size").raw(rewards.min_size.as_bytes());
-    json.key("max_spread").raw(rewards.max_spread.as_bytes()).close_object();
+    json.key("max_spread").raw(rewards.max_spread.as_bytes());
 }
 
 /// An instant as RFC 3339, or `null`: strict clients reject an empty date.

@@ -41,7 +41,7 @@ use crate::json::{Writer, date, name};
 use crate::ledger::{Ledger, MarketRow};
 use crate::memory::wire::Damage;
 use crate::wallet::{Holding, Wallets};
-use params::Params;
+use params::{Params, twice_named};
 use rows::RowTable;
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -160,11 +160,22 @@ impl Reader {
         Params::new(asked, names, self.settings.wallet.clamp_limits)
     }
 
-    /// The markets that are asked for and known here; none if the request names none.
+    /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.
     fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        let conditions = params.markets_filter()?;
+        let (conditions, events) = (params.markets_filter()?, params.events_filter("eventId")?);
+        if conditions.is_some() && events.is_some() {
+            return Err(twice_named("eventId"));
+        }
         let known = |ids: Vec<ConditionId>| ids.iter().filter_map(|id| self.index.condition(id)).collect();
-        Ok(conditions.map(known))
+        let within = |ids: Vec<String>| self.markets_of_events(&ids).collect();
+        Ok(conditions.map(known).or_else(|| events.map(within)))
+    }
+
+    /// The markets of those events that are known here.
+    fn markets_of_events(&self, ids: &[String]) -> impl Iterator<Item = MarketNo> {
+        let catalog = self.index.catalog();
+        let events = ids.iter().filter_map(|id| catalog.event_by_id(id));
+        events.flat_map(|event| catalog.event(event).markets()).map(MarketNo)
     }
 
     /// The wallet of an address, if it is known here.

@@ -37,7 +37,11 @@ const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
 /// Types that other venues have and this exchange does not; asking for them is no mistake, but they
 /// match nothing.
-const TYPES_ELSEWHERE: [&str; 5] = ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE", "TAKER_REBATE"];
+const TYPES_ELSEWHERE: [&str; 6] =
+    ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE", "TAKER_REBATE", RUST_MAKER_REBATE];
+
+/// As the Rust SDK writes it.
+const RUST_MAKER_REBATE: &str = "MAKERREBATE";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SortBy {
@@ -88,8 +92,19 @@ impl Filter {
 impl Reader {
     /// GET /activity: trades, splits, merges, redeems and the operator's money of one wallet.
     pub(super) fn activity(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 10] =
-            ["user", "limit", "offset", "market", "type", "side", "start", "end", "sortBy", "sortDirection"];
+        const NAMES: [&str; 11] = [
+            "user",
+            "limit",
+            "offset",
+            "market",
+            "eventId",
+            "type",
+            "side",
+            "start",
+            "end",
+            "sortBy",
+            "sortDirection",
+        ];
         let params = self.wallet_params(asked, &NAMES)?;
         let user = params.user()?;
         let (limit, offset) = (params.limit(ACTIVITY_LIMIT)?, params.offset(OFFSET)?);
@@ -122,8 +137,17 @@ impl Reader {
 
     /// GET /trades: what takers did, newest first; makers too if asked for.
     pub(super) fn wallet_trades(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 8] =
-            ["limit", "offset", "takerOnly", "filterType", "filterAmount", "market", "user", "side"];
+        const NAMES: [&str; 9] = [
+            "limit",
+            "offset",
+            "takerOnly",
+            "filterType",
+            "filterAmount",
+            "market",
+            "eventId",
+            "user",
+            "side",
+        ];
         let params = self.wallet_params(asked, &NAMES)?;
         let user = params.user_filter()?;
         let (limit, offset) = (params.limit(TRADES_LIMIT)?, params.offset(OFFSET)?);

@@ -2,7 +2,7 @@
 
 use super::super::ask::{Asked, Refused, too_long};
 use super::super::{ANSWER_BYTES_MAX, Reader};
-use super::params::Bounds;
+use super::params::{Bounds, twice_named};
 use super::{page_of, write_list, write_no_profile};
 use crate::domain::amount::ONE;
 use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
@@ -95,9 +95,17 @@ impl Reader {
         Ok(())
     }
 
-    /// GET /live-volume: what was traded in each of these markets, and in all of them together.
+    /// GET /live-volume: what was traded in each of these markets, or in those of an event (`id`), and in all of them
+    /// together.
     pub(super) fn live_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let markets = self.known(&self.wallet_params(asked, &["market"])?.markets()?);
+        let params = self.wallet_params(asked, &["market", "id"])?;
+        let markets: Vec<&MarketRow> = match (params.markets_filter()?, params.events_filter("id")?) {
+            (Some(_), Some(_)) => return Err(twice_named("id")),
+            (None, Some(events)) => {
+                self.markets_of_events(&events).map(|market| self.market(market)).collect()
+            }
+            (_, None) => self.known(&params.markets()?),
+        };
         let volume = |row: &MarketRow| self.model().standings().volume(row.market);
         json.open_array().open_object().key("total");
         write_amount(json, markets.iter().map(|row| volume(row)).sum());

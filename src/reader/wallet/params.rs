@@ -14,6 +14,7 @@ use std::borrow::Cow;
 const TITLE_CHARS_MAX: usize = 100;
 
 const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
+const EVENTS_RULE: &str = "events' ids with commas between";
 const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615";
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
 const FLAG_RULE: &str = "true or false";
@@ -86,6 +87,12 @@ impl<'a> Params<'a> {
                 Some(conditions)
             },
         )
+    }
+
+    /// Events' ids, if any are named.
+    pub(super) fn events_filter(&self, field: &'static str) -> Result<Option<Vec<String>>, Refused> {
+        let id = |text: &str| Some(text.trim().to_owned()).filter(|id| !id.is_empty());
+        self.read(field, || EVENTS_RULE.into(), |text| text.split(',').map(id).collect())
     }
 
     /// How many rows.
@@ -187,6 +194,13 @@ impl<'a> Params<'a> {
 /// The refusal of a request that lacks a required parameter.
 pub(super) fn missing(field: &'static str, rule: &'static str) -> Refused {
     Refused::wallet("missing_field", field).about(field, "", rule)
+}
+
+/// The refusal of a request that names markets and events: other venues do not say which of them it means either.
+pub(super) fn twice_named(field: &'static str) -> Refused {
+    const RULE: &str = "market or events, not both";
+    Refused::wallet("invalid_field", &format!("{field}: it stands beside market"))
+        .about(field, "market", RULE)
 }
 
 /// The words of a table with commas between.

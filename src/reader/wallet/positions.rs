@@ -136,9 +136,10 @@ struct Narrowed {
 impl Reader {
     /// GET /positions: what a wallet holds, including losing shares that were not redeemed.
     pub(super) fn positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 10] = [
+        const NAMES: [&str; 11] = [
             "user",
             "market",
+            "eventId",
             "sizeThreshold",
             "redeemable",
             "mergeable",
@@ -174,9 +175,18 @@ impl Reader {
     /// GET /closed-positions: what a wallet held once and sold, merged or redeemed to the last share.
     pub(super) fn closed_positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         // The venue's own site sends a threshold here, just as it sends limits that are too large.
-        const NAMES: [&str; 8] =
-            ["user", "market", "title", "limit", "offset", "sortBy", "sortDirection", "sizeThreshold"];
-        let names = if self.settings.wallet.clamp_limits { &NAMES[..] } else { &NAMES[..7] };
+        const NAMES: [&str; 9] = [
+            "user",
+            "market",
+            "eventId",
+            "title",
+            "limit",
+            "offset",
+            "sortBy",
+            "sortDirection",
+            "sizeThreshold",
+        ];
+        let names = if self.settings.wallet.clamp_limits { &NAMES[..] } else { &NAMES[..8] };
         let params = self.wallet_params(asked, names)?;
         let user = params.user()?;
         let narrowed = self.narrowed(&params)?;
