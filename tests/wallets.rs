@@ -376,7 +376,9 @@ fn the_markets_of_an_event_are_named_by_it() {
     stage.tokens = [YES, NO].map(|index| market["tokens"][index]["token_id"].as_str().unwrap().to_owned());
     trade(&mut stage);
     let user = stage.address(ALICE);
-    for path in ["/positions?user", "/closed-positions?user", "/activity?user", "/trades?takerOnly=false&user"] {
+    for path in
+        ["/positions?user", "/closed-positions?user", "/activity?user", "/trades?takerOnly=false&user"]
+    {
         let by_market = stage.rows(&format!("{path}={user}&market={condition}"));
         assert_eq!(stage.rows(&format!("{path}={user}&eventId=no-such,{event}")), by_market, "{path}");
         assert_eq!(by_market.is_empty(), path.starts_with("/closed"), "{path}");

@@ -17,8 +17,8 @@
 //! - A market's `sequence` counts the records that changed its book; `price_change` carries each number once,
 //!   in order. Every other message of the market carries the latest number. A principal's `sequence` counts
 //!   its events. Both follow from the frames alone, so they are the same after every restart.
-//! - `stream_id` changes only when a start had to cut from the log what clients were already told: then
-//!   numbers may stand for something else.
+//! - `stream_id` is another one after every start ([`StreamIds`]). A client that comes back with an earlier one is told
+//!   what it missed if all that it was told has happened; else its numbers may stand for something else.
 //! - The `mode`, of a market or of all, says which requests are taken. It is sent when it changes, on
 //!   subscription and with every heartbeat.
 //! - A change of tick and a payout have no number. Followers are told when one comes; every acknowledgement
@@ -90,10 +90,27 @@ struct Account {
     cancel_on_disconnect: bool,
 }
 
+/// The ids under which events are numbered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StreamIds {
+    /// That of this start.
+    pub now: Box<str>,
+    /// It, and those of earlier starts under which nothing was told that has not happened.
+    pub known: Box<[Box<str>]>,
+}
+
+impl StreamIds {
+    /// True if what was told under this id is what the numbers stand for now.
+    #[must_use]
+    pub fn know(&self, id: &str) -> bool {
+        self.known.iter().any(|known| **known == *id)
+    }
+}
+
 /// Subscribers and what has to be sent to them.
 #[derive(Debug)]
 pub struct Feed {
-    stream_id: Box<str>,
+    ids: StreamIds,
     subscribers: Vec<Option<Subscriber>>,
     /// Who follows a market, and which of its outcomes.
     followers: HashMap<MarketNo, BTreeMap<u32, [bool; 2]>>,
@@ -116,9 +133,9 @@ pub struct Feed {
 impl Feed {
     /// A feed that starts after what `reader` has followed so far.
     #[must_use]
-    pub fn new(stream_id: &str, reader: &Reader) -> Self {
+    pub fn new(ids: StreamIds, reader: &Reader) -> Self {
         Self {
-            stream_id: stream_id.into(),
+            ids,
             subscribers: Vec::new(),
             followers: HashMap::new(),
             accounts: HashMap::new(),
@@ -142,7 +159,7 @@ impl Feed {
         let Token { market, outcome } = reader.book_of(&token)?;
         let index = reader.index.market(market);
         let crc = crc(&index.levels, outcome);
-        Some(BookMark { stream_id: &self.stream_id, sequence: index.sequence, crc })
+        Some(BookMark { stream_id: &self.ids.now, sequence: index.sequence, crc })
     }
 
     /// Adds a client, which follows nothing yet.
@@ -258,7 +275,7 @@ impl Feed {
         let Some(Some(subscriber)) = self.subscribers.get(client as usize) else {
             return;
         };
-        let stream_id = &self.stream_id;
+        let stream_id = &self.ids.now;
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("heartbeat");
@@ -285,7 +302,7 @@ impl Feed {
 
     /// Tells a client that the server is stopping.
     pub fn say_goodbye(&mut self, client: u32, now: TimeMs) {
-        let stream_id = &self.stream_id;
+        let stream_id = &self.ids.now;
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("mode").key("mode").text("ending");

@@ -21,3 +21,4 @@ pub(super) mod secret;
 pub(super) mod signals;
 pub(super) mod snapshotter;
 pub(super) mod start;
+mod streams;

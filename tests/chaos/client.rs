@@ -186,7 +186,7 @@ impl<'a> Client<'a> {
             self.lost();
             return false;
         };
-        assert_eq!(said["stream_id"], self.ledger.stream_id[..], "nothing that was told was cut");
+        text(&said["stream_id"]).clone_into(&mut self.ledger.stream_id);
         let now = said["sequence"].as_u64().unwrap();
         assert!(self.ledger.sequence <= now, "told up to {}: {said}", self.ledger.sequence);
         if said["replayed"] == false {
@@ -212,6 +212,7 @@ impl<'a> Client<'a> {
                 self.begin_anew();
                 continue;
             }
+            text(&said["stream_id"]).clone_into(&mut self.ledger.stream_id);
             let now = said["sequence"].as_u64().unwrap();
             while self.ledger.sequence < now {
                 match next(&mut stream) {

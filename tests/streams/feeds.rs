@@ -26,7 +26,7 @@ on_both_loops!(
     whatever_is_dropped_repeated_or_late_is_noticed_or_harmless,
     who_comes_back_gets_what_was_missed_and_otherwise_a_fresh_book,
     numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book,
-    a_copy_with_a_new_identity_names_its_streams_anew,
+    each_start_names_its_streams_anew_and_knows_earlier_names_but_those_of_a_copy,
     trades_ticks_and_modes_are_told_as_the_venues_tell_them,
     listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner,
     an_account_hears_of_each_order_and_trade_and_each_order_ends_once,

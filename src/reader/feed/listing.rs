@@ -21,7 +21,7 @@ impl Feed {
             json.key("market").condition(&reader.market(market).condition);
             json.key("sequence").number(reader.index.market(market).sequence);
         }
-        write_stamp(json, &self.stream_id, now);
+        write_stamp(json, &self.ids.now, now);
         json.close_object();
         self.pend(market.map_or(Audience::Everybody, Audience::Followers), payload);
     }

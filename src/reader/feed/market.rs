@@ -95,7 +95,7 @@ impl Feed {
         for &market in &markets {
             self.follow(client, market, reader);
         }
-        let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
+        let same_stream = ask.stream_id.is_none_or(|id| self.ids.know(id));
         let mut since = if same_stream { since } else { BTreeMap::new() };
         // What cannot be replayed is not looked for.
         since.retain(|market, since| {
@@ -118,7 +118,7 @@ impl Feed {
         }
         if ask.dump {
             for &token in named.tokens.iter().filter(|token| !replayed.contains(&token.market)) {
-                self.out.tell([client], |out| write_book(out, reader, token, &self.stream_id, now));
+                self.out.tell([client], |out| write_book(out, reader, token, &self.ids.now, now));
             }
         }
         Ok(())
@@ -132,7 +132,7 @@ impl Feed {
         debug_assert_eq!(*crcs, checksum::crcs(levels), "a change names every level that it changes");
         let after = BookAfter { levels, crcs: *crcs, is_now: true };
         let mut payload = Vec::new();
-        let hashes = write_change(&mut payload, reader, change, after, &self.stream_id, now);
+        let hashes = write_change(&mut payload, reader, change, after, &self.ids.now, now);
         Pending { audience: Audience::Followers(change.market), payload, hashes }
     }
 
@@ -253,7 +253,7 @@ impl Feed {
                 continue;
             }
             let clients = self.clients_of(Audience::OfToken(token));
-            let stream_id = &self.stream_id;
+            let stream_id = &self.ids.now;
             if traded {
                 self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
             }
@@ -321,7 +321,7 @@ impl Feed {
         let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
             return;
         };
-        let (count, stream_id) = (tokens.len(), &self.stream_id);
+        let (count, stream_id) = (tokens.len(), &self.ids.now);
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text(word).key("channel").text("market");
@@ -361,7 +361,7 @@ impl Feed {
             }
             let after = BookAfter { levels: &levels, crcs, is_now: false };
             self.out.tell([client], |out| {
-                write_change(out, reader, change, after, &self.stream_id, now);
+                write_change(out, reader, change, after, &self.ids.now, now);
             });
         }
     }
@@ -372,7 +372,7 @@ impl Feed {
 
     pub(super) fn stamp(&self, json: &mut Writer<'_>, reader: &Reader, market: MarketNo, now: TimeMs) {
         json.key("sequence").number(reader.index.market(market).sequence);
-        write_stamp(json, &self.stream_id, now);
+        write_stamp(json, &self.ids.now, now);
     }
 
     fn is_curious(&self, client: u32) -> bool {

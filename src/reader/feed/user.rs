@@ -115,7 +115,7 @@ impl Feed {
             self.forget_account(client, before.principal);
         }
         self.accounts.entry(caller.principal).or_default().insert(client);
-        let same_stream = ask.stream_id.is_none_or(|stream_id| *stream_id == *self.stream_id);
+        let same_stream = ask.stream_id.is_none_or(|id| self.ids.know(id));
         let sequence = reader.events_of(&caller);
         let events = since
             .filter(|since| same_stream && sequence.saturating_sub(*since) <= REPLAYED_MAX)
@@ -153,7 +153,7 @@ impl Feed {
         if account.markets.as_ref().is_some_and(|markets| !markets.contains(&row.market)) {
             return;
         }
-        let (caller, stream_id) = (&account.caller, &self.stream_id);
+        let (caller, stream_id) = (&account.caller, &self.ids.now);
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object();
@@ -185,7 +185,7 @@ impl Feed {
         let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
             return;
         };
-        let stream_id = &self.stream_id;
+        let stream_id = &self.ids.now;
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };

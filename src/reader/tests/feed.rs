@@ -16,7 +16,9 @@ impl Followed {
     }
 
     fn of(exchange: Exchange) -> Self {
-        let feed = || Feed::new("stream", &exchange.reader);
+        let feed = || {
+            Feed::new(StreamIds { now: "stream".into(), known: ["stream".into()].into() }, &exchange.reader)
+        };
         let apart = (exchange.reader.for_streams(), feed());
         Self { feed: feed(), apart, exchange }
     }

@@ -12,6 +12,7 @@ use super::recovery;
 use super::secret;
 use super::signals::Ending;
 use super::snapshotter;
+use super::streams;
 use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
@@ -20,7 +21,7 @@ use crate::journal::{
 };
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
-use crate::reader::{Reader, Settings};
+use crate::reader::{Reader, Settings, StreamIds};
 use crate::registrar::{self, Identity, Registrar};
 use crate::registry::{Full, Registry, RegistryWriter};
 use crate::server::core_loop::Roles;
@@ -103,9 +104,9 @@ pub(crate) fn restore(
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
-    // A copy's history parts from its original's, and the same positions stand for other things there.
-    let another_history = opened.recovered().may_have_lost() || plan.new_identity;
-    let stream_id = secret::stream_id(&plan.data_dir, another_history)?;
+    // A copy's history parts from its original's, and the same numbers stand for other things there.
+    let is_continued = !opened.recovered().may_have_lost() && !plan.new_identity;
+    let stream_ids = streams::ids(&plan.data_dir, opened.recovered().epoch, is_continued)?;
     let exchange = *opened.exchange().as_bytes();
 
     let limits = &plan.limits;
@@ -130,7 +131,7 @@ pub(crate) fn restore(
         last_segment,
         archive,
     };
-    let state = State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_id };
+    let state = State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_ids };
     let mut held = Held { writer: Some(journal), recovered, ..Held::default() };
     match give_roles(shared, state, parts, &mut held) {
         Ok(()) => Ok(held),
@@ -156,7 +157,7 @@ struct State {
     end: Position,
     master: MasterSecret,
     exchange: [u8; 16],
-    stream_id: String,
+    stream_ids: StreamIds,
 }
 
 /// Starts the threads beside the loops, which `held` keeps, and gives every loop its roles. Refuses before any loop
@@ -169,7 +170,7 @@ fn give_roles(
 ) -> Result<(), String> {
     let plan = &shared.plan;
     let shards = plan.topology.shards;
-    let State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_id } = state;
+    let State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_ids } = state;
     let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
     let ledger = reader.ledger();
     let mut registrar =
@@ -204,7 +205,7 @@ fn give_roles(
         });
         let followed = |reader| {
             let follower = Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments)));
-            Followed::new(reader, follower, callers(), &stream_id)
+            Followed::new(reader, follower, callers(), stream_ids.clone())
         };
         let follows = if loop_plan.reader {
             Follows::Reader(Box::new(Reading::new(reading::Parts {

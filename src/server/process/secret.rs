@@ -3,11 +3,9 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::time::UNIX_EPOCH;
 
-use crate::auth::keccak;
 use crate::journal;
 use crate::json::name;
 use crate::server::operator::admin;
@@ -46,37 +44,11 @@ fn token_in(path: &Path) -> Result<String, String> {
     Ok(token)
 }
 
-/// Bytes of the id of streams, and of what it is made from.
-const STREAM_ID_BYTES: usize = 8;
-
-fn stream_id_path(data_dir: &Path) -> PathBuf {
-    data_dir.join("stream-id")
-}
-
-/// The id of this directory's streams: made if there is none, and made `anew` if what was streamed may not have
-/// happened, or happened to the exchange that this one is a copy of.
-///
-/// A backup put in the directory's place goes on from an earlier time, with other frames at the same positions. It has
-/// the same files, but not in the same place: the number of the file and when it was made are part of the id, so that
-/// nobody goes on with what happened only before. A directory that is renamed keeps its id.
-pub(crate) fn stream_id(data_dir: &Path, anew: bool) -> Result<String, String> {
-    let path = stream_id_path(data_dir);
-    let say = |fault: std::io::Error| format!("stream id: {}: {fault}", path.display());
-    if anew {
-        match fs::remove_file(&path) {
-            Err(fault) if fault.kind() != ErrorKind::NotFound => return Err(say(fault)),
-            _ => {}
-        }
-    }
-    make(data_dir, &path, |secret| hex_digits(&secret[..STREAM_ID_BYTES]).into_bytes())?;
-    let mut parts =
-        held(&path, 2 * STREAM_ID_BYTES).map_err(|fault| format!("stream id: {fault}"))?.into_bytes();
-    let about = fs::metadata(&path).map_err(say)?;
-    parts.extend_from_slice(&about.ino().to_le_bytes());
-    // Not every file system knows it; then a number that is used again is not noticed.
-    let made = about.created().ok().and_then(|made| made.duration_since(UNIX_EPOCH).ok());
-    parts.extend_from_slice(&made.map_or(0, |made| made.as_nanos()).to_le_bytes());
-    Ok(hex_digits(&keccak(&parts).0[..STREAM_ID_BYTES]))
+/// 16 hex digits that nobody has had before.
+pub(super) fn random_hex() -> Result<String, String> {
+    let mut bytes = [0; 8];
+    getrandom::fill(&mut bytes).map_err(|fault| format!("no randomness: {fault}"))?;
+    Ok(hex_digits(&bytes))
 }
 
 fn hex_digits(bytes: &[u8]) -> String {
@@ -125,11 +97,7 @@ pub(crate) fn fault(data_dir: &Path, token_counts: bool) -> Option<String> {
         path if token_counts && path.exists() => token_in(&path).map(drop),
         _ => Ok(()),
     };
-    let stream_id = || match stream_id_path(data_dir) {
-        path if path.exists() => held(&path, 2 * STREAM_ID_BYTES).map(drop),
-        _ => Ok(()),
-    };
-    master().and_then(|()| token()).and_then(|()| stream_id()).err()
+    master().and_then(|()| token()).err()
 }
 
 /// Makes a file with a new secret in some form, if it is not there, and returns where it is.
@@ -164,6 +132,16 @@ pub(crate) fn make_directory(data_dir: &Path) -> Result<(), String> {
         ErrorKind::AlreadyExists => format!("data_dir: {} is a file; allowed: a folder", data_dir.display()),
         _ => format!("data_dir: {}: {fault}", data_dir.display()),
     })
+}
+
+/// Puts a file in the place of what is there, whole or not at all.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
+    let beside = path.with_extension(format!("new-{}", std::process::id()));
+    let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
 }
 
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
@@ -226,26 +204,6 @@ fn read_master(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn streams_go_on_in_a_directory_that_is_renamed_and_not_in_a_copy_put_in_its_place() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let [data, renamed, backup] = ["data", "renamed", "backup"].map(|name| folder.path().join(name));
-        let first = stream_id(&data, false).expect("made");
-        assert_eq!(stream_id(&data, false).as_ref(), Ok(&first));
-        fs::rename(&data, &renamed).expect("renamed");
-        assert_eq!(stream_id(&renamed, false).as_ref(), Ok(&first));
-        make_directory(&backup).expect("made");
-        fs::copy(stream_id_path(&renamed), stream_id_path(&backup)).expect("copied");
-        fs::remove_dir_all(&renamed).expect("removed");
-        fs::rename(&backup, &data).expect("restored");
-        let second = stream_id(&data, false).expect("there");
-        assert_ne!(second, first);
-        assert_ne!(stream_id(&data, true).expect("made anew"), second);
-        fs::write(stream_id_path(&data), "123456789012345").expect("cut");
-        let fault = stream_id(&data, false).expect_err("refused");
-        assert!(fault.contains("got 15 characters; needed: at least 16"), "{fault}");
-    }
 
     #[test]
     fn a_secret_is_made_once_and_only_the_owner_may_read_it() {

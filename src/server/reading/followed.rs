@@ -7,7 +7,7 @@ use crate::domain::{Position, TimeMs};
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
 use crate::journal::{Archive, Follower};
-use crate::reader::{Feed, Heard, ReadRequest, Reader};
+use crate::reader::{Feed, Heard, ReadRequest, Reader, StreamIds};
 use crate::server::connections::connection::KeyName;
 use crate::server::requests::caller::Callers;
 
@@ -30,9 +30,9 @@ pub(crate) struct Followed {
 
 impl Followed {
     /// The state that `reader` has, where `follower` goes on.
-    pub(crate) fn new(mut reader: Reader, follower: Follower, callers: Callers, stream_id: &str) -> Self {
-        reader.name_streams(stream_id);
-        Self { feed: Feed::new(stream_id, &reader), callers, reader, follower, leaves_frames: false }
+    pub(crate) fn new(mut reader: Reader, follower: Follower, callers: Callers, ids: StreamIds) -> Self {
+        reader.name_streams(&ids.now);
+        Self { feed: Feed::new(ids, &reader), callers, reader, follower, leaves_frames: false }
     }
 
     /// Streams and what they have to send.

@@ -1,0 +1,107 @@
+//! The ids of a data directory's streams. Each start makes one; those of earlier starts stay good as long as all that was
+//! told under them has happened.
+//!
+//! A client comes back with the number of the last event that it was told of, and with the id under which it was told.
+//! Numbers follow from the journal alone. A backup that is put in the directory's place goes on from an earlier time with
+//! other events of the same numbers: what was told since is of an id that the backup does not know.
+//!
+//! | `stream-ids` in the data directory | so earlier ids |
+//! |---|---|
+//! | was written by the start before, after which nothing is missing | stay good, the newest [`KEPT`] |
+//! | is of another start than the journal's last one, or cannot be read | are forgotten |
+//! | is there, but frames that clients were told of may be lost, or this is a copy with an identity of its own | are forgotten |
+//!
+//! A client whose id was forgotten reads anew, as one that was away for too long.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::secret;
+use crate::reader::StreamIds;
+
+/// Starts over which a client may be away: more than there are in the time that events are kept.
+const KEPT: usize = 64;
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("stream-ids")
+}
+
+/// The ids for the start of this `epoch`, which are written down. Earlier ones are among them if the history `is_continued`: nothing that
+/// clients were told is missing, and no original goes on with it too.
+pub(super) fn ids(data_dir: &Path, epoch: u32, is_continued: bool) -> Result<StreamIds, String> {
+    let path = path(data_dir);
+    let written = fs::read_to_string(&path).ok().filter(|_| is_continued);
+    let mut ids = written.and_then(|text| before(&text, epoch)).unwrap_or_default();
+    let now = secret::random_hex().map_err(|fault| format!("stream ids: {fault}"))?;
+    ids.push(now.clone());
+    ids.drain(..ids.len().saturating_sub(KEPT));
+    let text = format!("epoch {epoch}\n{}\n", ids.join("\n"));
+    secret::replace(&path, text.as_bytes())
+        .map_err(|fault| format!("stream ids: {}: {fault}", path.display()))?;
+    Ok(StreamIds { now: now.into(), known: ids.into_iter().map(Into::into).collect() })
+}
+
+/// The ids in a file that the start before `epoch` wrote.
+fn before(text: &str, epoch: u32) -> Option<Vec<String>> {
+    let mut lines = text.lines();
+    let of: u32 = lines.next()?.strip_prefix("epoch ")?.parse().ok()?;
+    (of.checked_add(1)? == epoch).then(|| lines.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Starts, and says which of these ids are still good.
+    fn start(data_dir: &Path, epoch: u32, is_continued: bool, earlier: &[&str]) -> (String, Vec<bool>) {
+        let ids = ids(data_dir, epoch, is_continued).expect("written");
+        assert!(ids.know(&ids.now) && !ids.know("") && !ids.know("epoch 1"));
+        let known = earlier.iter().map(|id| ids.know(id)).collect();
+        (ids.now.into(), known)
+    }
+
+    #[test]
+    fn an_id_is_good_as_long_as_nothing_that_was_told_under_it_is_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [data, backup] = ["data", "backup"].map(|name| folder.path().join(name));
+        fs::create_dir(&data).expect("made");
+        fs::create_dir(&backup).expect("made");
+        let copy = |from: &Path, to: &Path| fs::copy(path(from), path(to)).expect("copied");
+        let (first, _) = start(&data, 1, true, &[]);
+        copy(&data, &backup);
+        let (second, known) = start(&data, 2, true, &[&first]);
+        assert_eq!(known, [true]);
+        let (third, known) = start(&data, 3, true, &[&first, &second]);
+        assert_eq!(known, [true, true]);
+        // The whole directory is put back: what the second start told has not happened.
+        copy(&backup, &data);
+        let (other, known) = start(&data, 2, true, &[&first, &second, &third]);
+        assert_eq!(known, [true, false, false]);
+        // The journal alone is put back.
+        let (_, known) = start(&data, 2, true, &[&first, &other]);
+        assert_eq!(known, [false, false]);
+        // What was told may be lost.
+        let (last, _) = start(&data, 3, true, &[]);
+        let (_, known) = start(&data, 4, false, &[&last]);
+        assert_eq!(known, [false]);
+        for damaged in ["", "epoch x\n", "epoch 4\n\u{1}", "no epoch"] {
+            fs::write(path(&data), damaged).expect("written");
+            start(&data, 5, true, &[]);
+        }
+        fs::write(path(&data), [0xFF]).expect("written");
+        start(&data, 6, true, &[]);
+    }
+
+    #[test]
+    fn only_so_many_ids_are_kept() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut ids: Vec<String> = Vec::new();
+        for epoch in 1..=200 {
+            let newest: Vec<&str> = ids.iter().rev().map(String::as_str).collect();
+            let (id, known) = start(folder.path(), epoch, true, &newest);
+            let good = known.iter().take_while(|known| **known).count();
+            assert_eq!((good, known.iter().filter(|known| **known).count()), (ids.len().min(KEPT - 1), good));
+            ids.push(id);
+        }
+    }
+}
