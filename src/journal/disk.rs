@@ -167,6 +167,15 @@ impl Disk {
         self.admit().and_then(|()| options.open(path)).map_err(Fault::io("create", path))
     }
 
+    /// Puts a file in the place of what is there, durable, whole or not at all.
+    pub(crate) fn replace(&self, path: &Path, bytes: &[u8]) -> Result<(), Fault> {
+        let unnamed = path.with_extension("new");
+        let file = self.create(&unnamed)?;
+        self.write_at(&file, bytes, 0).map_err(Fault::io("write", &unnamed))?;
+        self.sync(&file, &unnamed)?;
+        self.rename(&unnamed, path)
+    }
+
     /// Opens a file for batches: synchronous, and bypassing the page cache if the file system can.
     pub(crate) fn open_synchronous(path: &Path, direct: Direct) -> Result<(File, Direct), Fault> {
         let open = |flags: OFlags| {

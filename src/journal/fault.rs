@@ -131,6 +131,13 @@ pub enum Fault {
         /// This directory.
         data_dir: PathBuf,
     },
+    /// A directory is said to be a copy, and its own last process left a log file with what only that has.
+    NoCopy {
+        /// The log file.
+        log: PathBuf,
+        /// The directory.
+        data_dir: PathBuf,
+    },
     /// The last process of this directory left another log file than the one that is looked for.
     LogElsewhere {
         /// The log file.
@@ -320,6 +327,14 @@ impl fmt::Display for Fault {
                  --adopt-log if that one was moved here, --new-identity if this one is a copy, or rm {log} if this \
                  one is a backup in its place",
                 owner.display(),
+                data_dir.display(),
+                log = log.display()
+            ),
+            Self::NoCopy { log, data_dir } => write!(
+                out,
+                "--new-identity: {} is no copy: its last process left the log {log}, and what only that has would be \
+                 lost; start without --new-identity (with log_path {log}, if that is not where it is looked for), \
+                 or rm {log} to go on without it; nothing was changed",
                 data_dir.display(),
                 log = log.display()
             ),

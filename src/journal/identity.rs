@@ -59,15 +59,11 @@ impl Identity {
 
     pub(crate) fn store(&self, data_dir: &Path, disk: &Disk) -> Result<(), Fault> {
         let path = Self::path(data_dir);
-        let unnamed = path.with_extension("new");
         let text = format!(
             "# Which exchange this is. A copy of this directory needs --new-identity.\nexchange {}\njournal {}\n",
             self.exchange, self.journal
         );
-        let file = disk.create(&unnamed)?;
-        disk.write_at(&file, text.as_bytes(), 0).map_err(Fault::io("write", &unnamed))?;
-        disk.sync(&file, &unnamed)?;
-        disk.rename(&unnamed, &path)
+        disk.replace(&path, text.as_bytes())
     }
 
     /// The uuid that segments carry.
@@ -106,36 +102,6 @@ fn refuse_orphans(data_dir: &Path) -> Result<(), Fault> {
 /// The name of an exchange's log file, if no path is given for it.
 pub(crate) fn log_name(exchange: Uuid) -> String {
     format!("outcry-{exchange}")
-}
-
-/// An identity that its directory does not have yet.
-#[derive(Debug)]
-pub(crate) struct Unstored {
-    identity: Identity,
-    /// Its log file, if named after it: without the identity nobody would ever look for it.
-    log: Option<PathBuf>,
-}
-
-impl Unstored {
-    pub(crate) fn new(identity: Identity, log: &Path) -> Self {
-        let named = log.ends_with(log_name(identity.exchange));
-        Self { identity, log: named.then(|| log.to_path_buf()) }
-    }
-
-    pub(crate) fn store(mut self, data_dir: &Path, disk: &Disk) -> Result<(), Fault> {
-        self.identity.store(data_dir, disk)?;
-        self.log = None;
-        Ok(())
-    }
-}
-
-impl Drop for Unstored {
-    fn drop(&mut self) {
-        if let Some(log) = &self.log {
-            // It is empty. If it cannot be removed, it is in nobody's way.
-            let _ = std::fs::remove_file(log);
-        }
-    }
 }
 
 /// A data directory that this process has locked.

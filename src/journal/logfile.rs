@@ -18,14 +18,15 @@
 //!
 //! A file without the magic is one whose maker died before using it: it holds nothing.
 
-use super::checksum;
+use std::ffi::OsString;
 use std::fs::File;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 use super::Fault;
-use super::disk::{in_memory, is_locked, lock, open_shared, reserve, reserve_keeping_length};
+use super::checksum;
+use super::disk::{Disk, in_memory, is_locked, lock, open_shared, reserve, reserve_keeping_length};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
@@ -42,6 +43,8 @@ const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;
 const PATH_BYTES_MAX: usize = 1_024;
+/// The file of a data directory that says where its log was.
+const KNOWN_PATH: &str = "log-path";
 /// Enough to see what is going on; a directory full of them must not bury the other notes.
 const STRANGERS_NAMED_MAX: usize = 4;
 
@@ -63,27 +66,47 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
     let logs = entries.map(|entry| entry.path()).filter(move |path| {
         path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
     });
-    logs.filter_map(|path| {
-        let file = File::open(&path).ok()?;
-        // One that is in use may be emptied while it is read.
-        if is_locked(&file).unwrap_or(true) {
-            return None;
-        }
-        let owner = read_left(&file, &path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner;
-        Some((path, owner))
-    })
+    logs.filter_map(owned)
 }
 
-/// The log in `directory`, other than `ours`, that the last process of the data directory at `place` left, if it ran in
-/// this `boot` and in `epoch`.
+/// The log at `path` and whose it is, if no process has it.
+fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
+    let file = File::open(&path).ok()?;
+    // One that is in use may be emptied while it is read.
+    if is_locked(&file).unwrap_or(true) {
+        return None;
+    }
+    let owner = read_left(&file, &path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner;
+    Some((path, owner))
+}
+
+/// The log, other than `ours`, that the last process of the data directory at `place` left, in `directory` or where
+/// `known` says that it had it, if it ran in this `boot` and in `epoch`.
 pub(crate) fn left_elsewhere(
-    directory: &Path,
+    (directory, known): (&Path, Option<PathBuf>),
     ours: &Path,
     place: [u64; 2],
     boot: [u8; 16],
     epoch: u32,
 ) -> Option<(PathBuf, Owner)> {
-    others(directory, ours).find(|(_, owner)| (owner.place, owner.boot, owner.epoch) == (place, boot, epoch))
+    let known = known.filter(|path| path != ours).and_then(owned);
+    known
+        .into_iter()
+        .chain(others(directory, ours))
+        .find(|(_, owner)| (owner.place, owner.boot, owner.epoch) == (place, boot, epoch))
+}
+
+/// Where the newest start of `data_dir` had its log; none if none has begun a journal.
+pub(crate) fn known_path(data_dir: &Path) -> Option<PathBuf> {
+    std::fs::read(data_dir.join(KNOWN_PATH)).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)))
+}
+
+/// Writes down where this start has its log, before it is there.
+pub(crate) fn keep_path(data_dir: &Path, log: &Path, disk: &Disk) -> Result<(), Fault> {
+    if known_path(data_dir).is_some_and(|known| known == log) {
+        return Ok(());
+    }
+    disk.replace(&data_dir.join(KNOWN_PATH), log.as_os_str().as_bytes())
 }
 
 /// Notes on log files in `directory` whose data directory cannot be seen from here. They may be another
@@ -110,7 +133,8 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     notes
 }
 
-/// A log file that this process has locked.
+/// A log file that this process has locked. It is removed with this value if it holds nothing: a start that was refused
+/// leaves none behind.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,
@@ -125,7 +149,12 @@ impl LogFile {
             let what = "a log: it is a device, a pipe or a socket; give another log_path";
             return Err(Fault::Foreign { path: path.to_path_buf(), what });
         }
-        if lock(&file).map_err(Fault::io("lock", path))? {
+        // Who had it before may have removed it meanwhile.
+        let is_there = |file: &File| {
+            let (ours, there) = (file.metadata().ok()?, std::fs::metadata(path).ok()?);
+            Some((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+        };
+        if lock(&file).map_err(Fault::io("lock", path))? && is_there(&file) == Some(true) {
             Ok(Self { path: path.to_path_buf(), file })
         } else {
             Err(Fault::LogInUse(path.to_path_buf()))
@@ -157,25 +186,13 @@ impl LogFile {
         }
     }
 
-    /// Removes the file if it holds nothing, for a start that should have looked elsewhere.
-    pub(crate) fn leave_nothing(&self) {
-        if self.file.metadata().is_ok_and(|about| about.len() == 0) {
-            let _ = std::fs::remove_file(&self.path);
-        }
-    }
-
     /// Reserves room for a ring of `ring_bytes`. What the file holds stays as it is, so a start that is
     /// refused here has changed nothing.
     pub(crate) fn take_room(&self, ring_bytes: u64) -> Result<(), Fault> {
         let bytes = self.file.metadata().map_err(Fault::io("look at", &self.path))?.len();
         reserve_keeping_length(&self.file, LOG_HEADER_BYTES + ring_bytes).map_err(|error| {
-            if bytes == 0 {
-                // Empty: made just now, or no log anyway.
-                let _ = std::fs::remove_file(&self.path);
-            } else {
-                // Some file systems keep what they reserved before they failed.
-                let _ = self.file.set_len(bytes);
-            }
+            // Some file systems keep what they reserved before they failed.
+            let _ = self.file.set_len(bytes);
             Fault::io("reserve log_bytes for", &self.path)(error)
         })
     }
@@ -190,19 +207,30 @@ impl LogFile {
         ring_bytes: u64,
         start: Position,
     ) -> Result<Log, Fault> {
-        let path = self.path;
+        let path = &self.path;
+        // The lock is of both.
+        let lock = self.file.try_clone().map_err(Fault::io("open", path))?;
         // A process that dies in here leaves a file without the magic.
-        self.file.set_len(0).map_err(Fault::io("empty", &path))?;
-        let mapping = made(&self.file, &path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
+        self.file.set_len(0).map_err(Fault::io("empty", path))?;
+        let mapping = made(&self.file, path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
             // What it held is in segments by now; left behind, it would only take up memory.
-            let _ = std::fs::remove_file(&path);
+            let _ = self.file.set_len(0);
         })?;
         // Touched now, so that no append takes a page fault.
         mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
-        let log = Log::over(mapping, vec![self.file, data_dir], owner.epoch, start);
+        let log = Log::over(mapping, vec![lock, data_dir], owner.epoch, start);
         owner.store(&log);
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)
+    }
+}
+
+impl Drop for LogFile {
+    fn drop(&mut self) {
+        if self.file.metadata().is_ok_and(|about| about.len() == 0) {
+            // If it cannot be removed, it is in nobody's way.
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 

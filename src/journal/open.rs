@@ -26,10 +26,10 @@ use super::batches::{Batches, Shelf};
 use super::disk::{Disk, in_memory};
 use super::frame::Frame;
 use super::history::Segments;
-use super::identity::{DataDir, Identity, Unstored, boot_id, identify, log_name};
+use super::identity::{DataDir, Identity, boot_id, identify, log_name};
 use super::layout::Start;
 use super::log::Log;
-use super::logfile::{LogFile, Owner, strangers};
+use super::logfile::{LogFile, Owner, keep_path, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
@@ -57,8 +57,8 @@ pub enum Claimed {
     AsItIs,
     /// `--adopt-log`: the directory was moved; the log file is its own.
     AdoptLog,
-    /// `--new-identity`: the directory is a copy; the log file is the original's. For one start only: given again, it
-    /// would leave aside the log of its own last start.
+    /// `--new-identity`: the directory is a copy; the log file is the original's. For one start only: given again after
+    /// a crash, it is refused for the log of the directory's own last start.
     NewIdentity,
 }
 
@@ -154,7 +154,8 @@ pub struct Opened {
     options: Options,
     data_dir: DataDir,
     identity: Identity,
-    unstored: Option<Unstored>,
+    /// An identity that is not stored yet.
+    unstored: Option<Identity>,
     boot: [u8; 16],
     log_file: LogFile,
     batches: Batches,
@@ -214,7 +215,8 @@ struct Taken {
     options: Options,
     data_dir: DataDir,
     identity: Identity,
-    unstored: Option<Unstored>,
+    /// An identity that is not stored yet.
+    unstored: Option<Identity>,
     log_file: LogFile,
     notes: Vec<String>,
 }
@@ -231,7 +233,7 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     }
     let mut notes = Vec::new();
     let log_file = lock_log(&options, &data_dir.path, identity.exchange, &mut notes)?;
-    let unstored = is_new.then(|| Unstored::new(identity, &log_file.path));
+    let unstored = is_new.then_some(identity);
     Ok(Taken { options, data_dir, identity, unstored, log_file, notes })
 }
 
@@ -282,8 +284,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
     if fit.is_none() {
-        refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)
-            .inspect_err(|_| log_file.leave_nothing())?;
+        refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
     }
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
@@ -411,6 +412,7 @@ impl Opened {
         assert!(epoch == self.recovered.epoch, "the epoch rises by one");
         self.batches.write()?;
         self.batches.tend_spare()?;
+        keep_path(&self.data_dir.path, &self.log_file.path, &self.disk)?;
         let owner = Owner {
             exchange: *self.identity.exchange.as_bytes(),
             boot: self.boot,

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Fault;
 use super::history::{History, Segments};
-use super::logfile::{Left, LogFile, left_elsewhere};
+use super::logfile::{Left, LogFile, known_path, left_elsewhere};
 use super::open::Claimed;
 use super::scan::Scan;
 use crate::domain::Position;
@@ -82,8 +82,8 @@ pub(crate) fn fit(
     Ok(Some(Fit { left, more_bytes: at.0 - found.end.0 }))
 }
 
-/// Refuses to go on without a log in `shared_memory`, other than the one at `log_path`, that the heir's last process left
-/// and that alone has some frames. One that contradicts the segments is of a directory that was in this one's place.
+/// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
+/// `log_path`, that this process left and that alone has some frames, whatever identity the heir claims. One that contradicts the segments is of a directory that was in this one's place.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
@@ -91,10 +91,11 @@ pub(crate) fn refuse_elsewhere(
     found: &Scan,
     segments: &Arc<Segments>,
 ) -> Result<(), Fault> {
-    if found.is_closed() || heir.claimed == Claimed::NewIdentity {
+    if found.is_closed() {
         return Ok(());
     }
-    let elsewhere = left_elsewhere(shared_memory, log_path, heir.place, heir.boot, found.epoch);
+    let places = (shared_memory, known_path(heir.data_dir));
+    let elsewhere = left_elsewhere(places, log_path, heir.place, heir.boot, found.epoch);
     let Some((log, owner)) = elsewhere else {
         return Ok(());
     };
@@ -104,6 +105,9 @@ pub(crate) fn refuse_elsewhere(
         return Ok(());
     }
     let (owner, data_dir) = (Uuid::from_bytes(owner.exchange), heir.data_dir.to_path_buf());
+    if heir.claimed == Claimed::NewIdentity {
+        return Err(Fault::NoCopy { log, data_dir });
+    }
     Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
 }
 

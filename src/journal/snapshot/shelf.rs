@@ -14,6 +14,7 @@ use crate::journal::frame::{Flaw, Frame};
 use crate::journal::history::Segments;
 use crate::journal::identity::Identity;
 use crate::journal::log::Log;
+use crate::journal::logfile::known_path;
 use crate::journal::open::visit_between;
 use crate::journal::segment::{self, JournalId};
 use crate::memory::sections::Sink;
@@ -146,11 +147,13 @@ impl Snapshots {
     }
 
     /// The segment before the oldest one that is there, unless that is the first of all. If none is there,
-    /// nothing was begun yet, unless a snapshot, whole or not, says otherwise, or an identity without a
-    /// directory of segments, which is made first.
+    /// nothing was begun yet, unless a snapshot, whole or not, says otherwise, or the path of a log, which is written
+    /// down once there is a segment, or an identity without a directory of segments, which is made first.
     fn missing_first(&self, was_begun: bool) -> Result<Option<PathBuf>, Fault> {
         let directory = segment::directory(&self.data_dir);
-        let was_begun = was_begun || !directory.exists() && Identity::path(&self.data_dir).exists();
+        let was_begun = was_begun
+            || known_path(&self.data_dir).is_some()
+            || !directory.exists() && Identity::path(&self.data_dir).exists();
         let missing = match segment::numbers(&directory)?.first() {
             Some(&first) => {
                 // Of another version of Outcry, it says so, and nothing is missing.

@@ -3,7 +3,7 @@
 use super::super::disk::Disk;
 use super::super::log::LOG_HEADER_BYTES;
 use super::super::logfile::LogFile;
-use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_on};
+use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_from, open_on};
 use super::super::{Fault, segment};
 use super::{BOOT, Home, KIND, SHARDS, copy, payload, payloads, start, wait_durable};
 use crate::domain::TimeMs;
@@ -102,28 +102,62 @@ fn a_new_identity_that_is_refused_was_never_given() {
     assert_eq!(payloads(&open(Claimed::AsItIs).unwrap()), [payload(1), payload(2)]);
 }
 
+/// A copy of a home with the log of its original beside it.
+fn copied(home: &Home) -> Home {
+    let copied = Home::new();
+    copy(home.data.path(), copied.data.path());
+    copy(home.memory.path(), copied.memory.path());
+    copied
+}
+
 #[test]
 fn a_new_identity_is_given_by_a_start_that_is_carried_through() {
-    let home = died();
+    let home = copied(&died());
     let (before, logs_before) = (identity_of(&home), logs(&home));
     let claimed = Options { claimed: Claimed::NewIdentity, ..home.options() };
     drop(open_on(claimed.clone(), Disk::default(), BOOT).unwrap());
     let small = Options { log_bytes: log_bytes_min(SHARDS) - 4_096, ..claimed.clone() };
     let opened = open_on(small, Disk::default(), BOOT).unwrap();
     opened.start(TimeMs(1), SHARDS, Box::new(|_| {})).unwrap_err();
-    assert_eq!((identity_of(&home), logs(&home)), (before.clone(), logs_before));
-    assert_eq!(home.payloads(), [payload(1), payload(2)], "what only the old log has is not left aside");
+    assert_eq!((identity_of(&home), logs(&home)), (before.clone(), logs_before.clone()));
+    assert!(matches!(home.open(), Err(Fault::LogOfOtherDirectory { .. })));
 
     start(open_on(claimed, Disk::default(), BOOT).unwrap()).writer.stop(TimeMs(2)).unwrap();
     assert_ne!(identity_of(&home), before);
-    assert!(home.open().is_ok());
+    assert_eq!((home.payloads(), logs(&home)), (vec![payload(1)], logs_before), "the original's stays");
+}
+
+#[test]
+fn a_new_identity_is_refused_where_it_would_lose_what_only_the_log_has() {
+    let home = died();
+    let (before, logs_before) = (identity_of(&home), logs(&home));
+    let claimed = Options { claimed: Claimed::NewIdentity, ..home.options() };
+    let fault = open_on(claimed.clone(), Disk::default(), BOOT).unwrap_err();
+    assert!(matches!(&fault, Fault::NoCopy { log, .. } if *log == home.log_path()), "{fault}");
+    let said = fault.to_string();
+    assert!(said.contains("is no copy") && said.contains("start without --new-identity"), "{said}");
+    assert_eq!((identity_of(&home), logs(&home)), (before, logs_before));
+    assert_eq!(home.payloads(), [payload(1), payload(2)]);
+    // Given to a copy once and left in its unit file, it is refused after a crash as well, and harmless after a stop.
+    let copied = copied(&home);
+    let claimed = Options { claimed: Claimed::NewIdentity, ..copied.options() };
+    let again = || open_on(claimed.clone(), Disk::default(), BOOT);
+    let started = start(again().unwrap());
+    let span = started.log.append(KIND, &payload(3));
+    wait_durable(&started.log, span.end);
+    started.writer.abandon().unwrap();
+    started.log.append(KIND, &payload(4));
+    drop(started.log);
+    assert!(matches!(again(), Err(Fault::NoCopy { .. })));
+    start(copied.open().unwrap()).writer.stop(TimeMs(2)).unwrap();
+    assert_eq!(payloads(&again().unwrap()), [1, 2, 3, 4].map(payload));
 }
 
 #[test]
 fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_starts() {
     for is_new in [true, false] {
         for good in 0.. {
-            let home = if is_new { Home::new() } else { died() };
+            let home = if is_new { Home::new() } else { copied(&died()) };
             let claimed = Options { claimed: Claimed::NewIdentity, ..home.options() };
             let opened = open_on(claimed, Disk::failing_after(good, 5), BOOT);
             let started = opened.and_then(|opened| opened.start(TimeMs(1), SHARDS, Box::new(|_| {})));
@@ -133,21 +167,51 @@ fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_s
                 break;
             }
             let opened = home.open().or_else(|fault| {
-                // The new identity is there, and the log that it was to leave aside is not stale yet.
-                assert!(!is_new && matches!(fault, Fault::LogElsewhere { .. }), "{good}: {fault}");
+                assert!(!is_new && matches!(fault, Fault::LogOfOtherDirectory { .. }), "{good}: {fault}");
                 let again = Options { claimed: Claimed::NewIdentity, ..home.options() };
                 open_on(again, Disk::default(), BOOT)
             });
             let opened = opened.unwrap_or_else(|fault| panic!("{is_new}, {good}: {fault}"));
-            let expected = [payload(1), payload(2)];
-            let found = payloads(&opened);
-            assert!(
-                expected.starts_with(&found) && found.is_empty() == is_new,
-                "{is_new}, {good}: {found:?}"
-            );
+            let expected: &[_] = if is_new { &[] } else { &[payload(1)] };
+            assert_eq!(payloads(&opened), expected, "{is_new}, {good}");
             start(opened).writer.stop(TimeMs(2)).unwrap();
         }
     }
+}
+
+#[test]
+fn a_log_is_looked_for_where_the_last_start_had_it() {
+    let home = Home::new();
+    let elsewhere = Options { log_path: Some(home.memory.path().join("a-ring")), ..home.options() };
+    let started = start(open_on(elsewhere.clone(), Disk::default(), BOOT).unwrap());
+    let span = started.log.append(KIND, &payload(1));
+    wait_durable(&started.log, span.end);
+    started.writer.abandon().unwrap();
+    started.log.append(KIND, &payload(2));
+    drop(started.log);
+    let fault = home.open().unwrap_err();
+    assert!(matches!(&fault, Fault::LogElsewhere { .. }), "{fault}");
+    assert!(fault.to_string().contains("a-ring once, or rm "), "{fault}");
+    assert_eq!(logs(&home), ["a-ring"], "nothing more is there");
+    start(open_on(elsewhere, Disk::default(), BOOT).unwrap()).writer.stop(TimeMs(2)).unwrap();
+    assert_eq!(home.payloads(), [payload(1), payload(2)]);
+}
+
+#[test]
+fn a_start_that_is_refused_leaves_no_log() {
+    let home = Home::new();
+    home.start().writer.stop(TimeMs(2)).unwrap();
+    let (segment, hidden) =
+        (segment::path(&segment::directory(home.data.path()), 1), home.data.path().join("x"));
+    std::fs::rename(&segment, &hidden).unwrap();
+    for claimed in [Claimed::AsItIs, Claimed::AdoptLog, Claimed::NewIdentity] {
+        let refused = open_from(Options { claimed, ..home.options() }, Disk::default(), BOOT, |_| Ok(()));
+        let fault = refused.unwrap_err();
+        assert!(matches!(&fault, Fault::NoBeginning { missing, .. } if *missing == segment), "{fault}");
+        assert!(logs(&home).is_empty());
+    }
+    std::fs::rename(&hidden, &segment).unwrap();
+    assert!(home.open().is_ok());
 }
 
 #[test]
