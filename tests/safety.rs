@@ -237,11 +237,13 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
         let kept = site.bid(true, 0, 12, 5);
         let mut orders = vec![site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
         let promise = |value: &str| format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
-        // Nothing is promised, or the promise is withdrawn: nothing happens.
-        for promises in [vec![], vec!["true", "false"]] {
+        // Nothing is promised, as by a read, or the promise is withdrawn: nothing happens.
+        let cancels = |value| (value, "DELETE", "/orders", "[]");
+        let read = ("true", "GET", "/breaker", "");
+        for promises in [vec![], vec![read], vec![cancels("true"), cancels("false")]] {
             let mut connection = site.exchange.connect();
-            for value in promises {
-                let request = site.maker.request_with(&promise(value), "DELETE", "/orders", "[]");
+            for (value, method, path, body) in promises {
+                let request = site.maker.request_with(&promise(value), method, path, body);
                 connection.send(&request).unwrap();
                 assert_eq!(connection.answer().unwrap().status, 200);
             }

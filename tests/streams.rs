@@ -541,11 +541,19 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing(feed: &str) {
         ("INVALID".to_owned(), "invalid_message"),
         (json!({ "operation": "drop" }).to_string(), "invalid_message"),
         (json!({ "assets_ids": many }).to_string(), "too_many_subscriptions"),
+        (json!({ "assetsIds": [] }).to_string(), "invalid_message"),
+        (json!({ "Markets": [] }).to_string(), "invalid_message"),
+        (json!({ "streamId": "x", "from": 1 }).to_string(), "invalid_message"),
+        (json!({ "cancelOnDisconnect": true }).to_string(), "invalid_message"),
     ] {
         stream.0.send(Message::text(said.clone())).unwrap();
         assert_eq!(stream.event()["code"], code, "{said}");
     }
-    stream.say(&json!({ "operation": "unsubscribe", "assets_ids": [site.tokens[0], "5"] }));
+    stream.say(&json!({ "cancel-on-disconnect": true }));
+    let refused = stream.event();
+    let about = ["field", "got", "allowed"].map(|name| text(&refused[name]));
+    assert_eq!(about, ["cancel_on_disconnect", "cancel-on-disconnect", "cancel_on_disconnect"]);
+    stream.say(&json!({ "operation": "unsubscribe", "assets_ids": [site.tokens[0], "5"], "level": 2 }));
     let told = stream.event();
     assert_eq!((&told["type"], &told["subscriptions"]), (&json!("unsubscribed"), &json!(1)));
     assert_eq!(told["refused"][0]["got"], "5");

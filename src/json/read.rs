@@ -24,6 +24,7 @@ mod tests;
 
 pub use act::SignedAct;
 pub use cancel::CancelScope;
+pub(crate) use field::misspelt;
 pub use token::TokenAsk;
 
 use super::answer::Refusal;

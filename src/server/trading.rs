@@ -219,7 +219,11 @@ impl Trade {
         self.lap(Stage::Auth);
         let mut answers_for = None;
         let taken = caller.and_then(|caller| {
-            answers_for = promise(&request.head, &caller, line.answers_for)?;
+            answers_for = match route.endpoint {
+                // A read, though it is answered here.
+                Endpoint::Breaker => line.answers_for,
+                _ => promise(&request.head, &caller, line.answers_for)?,
+            };
             self.take(asker, &caller, &mut line.toll, route, request, now, mesh)
         });
         if taken.is_err() && line.toll.held().is_some() {

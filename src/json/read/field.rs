@@ -81,14 +81,19 @@ const MISSPELT_BYTES_MAX: usize = 32;
 /// Refuses a name that one of `known` has but for case, `_` and `-`.
 #[cold]
 pub(super) fn refuse_misspelt(name: &str, known: &[&'static str]) -> Result<(), ReadError> {
+    match misspelt(name, known) {
+        None => Ok(()),
+        Some(meant) => Err(ReadError::of(Reject::InvalidPayload, meant, ShortText::new(name), meant)),
+    }
+}
+
+/// The one of `known` that `name` is but for case, `_` and `-`.
+pub(crate) fn misspelt(name: &str, known: &[&'static str]) -> Option<&'static str> {
     fn letters(name: &str) -> impl Iterator<Item = u8> {
         name.bytes().filter(|byte| !matches!(byte, b'_' | b'-')).map(|byte| byte.to_ascii_lowercase())
     }
     let is_long = MISSPELT_BYTES_MAX < name.len();
-    match known.iter().find(|known| !is_long && letters(known).eq(letters(name))) {
-        None => Ok(()),
-        Some(meant) => Err(ReadError::of(Reject::InvalidPayload, meant, ShortText::new(name), meant)),
-    }
+    known.iter().copied().find(|known| !is_long && letters(known).eq(letters(name)))
 }
 
 /// A uint256: a whole number up to `u64::MAX`, or up to 78 digits as text.

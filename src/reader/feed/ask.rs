@@ -1,11 +1,12 @@
 //! What a client says on a stream: one JSON object, read name by name.
 //!
 //! Unknown names are ignored, because every client sends some of its own. A known name whose value is
-//! malformed is refused, and the message changes nothing.
+//! malformed, or that is written in another way, is refused, and the message changes nothing.
 
 use super::super::ask::{Refused, condition_id, token_id};
 use crate::domain::{ConditionId, TokenId};
 use crate::json::decimal;
+use crate::json::read::misspelt;
 use serde_json::{Map, Value};
 
 /// Subscriptions of one message, and of one connection.
@@ -37,6 +38,21 @@ pub struct Credentials<'a> {
     /// The passphrase.
     pub passphrase: &'a str,
 }
+
+/// The names that a message may have. Others are passed over, as other venues have some; but not these in another
+/// spelling, which would be a promise that nobody hears.
+const NAMES: [&str; 10] = [
+    "type",
+    "operation",
+    "auth",
+    "assets_ids",
+    "markets",
+    "custom_feature_enabled",
+    "cancel_on_disconnect",
+    "initial_dump",
+    "from",
+    "stream_id",
+];
 
 /// One message. Malformed ids are refused one by one, not with the message.
 #[derive(Debug)]
@@ -72,6 +88,10 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
         && !said.as_str().is_some_and(|said| said.eq_ignore_ascii_case(channel))
     {
         return Err(wrong("type", said, channel));
+    }
+    let mut others = message.keys().filter(|name| !NAMES.contains(&name.as_str()));
+    if let Some((name, meant)) = others.find_map(|name| Some((name, misspelt(name, &NAMES)?))) {
+        return Err(Refused::new(400, "invalid_message", "").about(meant, name, meant));
     }
     let tokens = texts(message, "assets_ids")?;
     let markets = texts(message, "markets")?;
