@@ -276,11 +276,17 @@ fn what_was_traded_is_shown_by_trade_and_in_sum() {
         (json!({ "conditions": [] }).to_string(), "conditions"),
         (json!({ "conditions": vec![item.clone(); 101] }).to_string(), "conditions"),
         (json!({ "conditions": [item], "include_24h": 1 }).to_string(), "include_24h"),
+        (json!({ "conditions": [item], "include24h": true }).to_string(), "include_24h"),
         (json!({ "conditions": [{ "tokenIds": ["1", "2"] }] }).to_string(), "conditionId"),
         (json!({ "conditions": [{ "conditionId": unknown, "tokenIds": ["1"] }] }).to_string(), "tokenIds"),
     ] {
         let (status, answer) = scene.ask(Who::Nobody, &format!("POST /data/volumes {body}"));
         assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
+    }
+    for (wrong, field) in [("startTs", "start_ts"), ("Fidelity", "fidelity"), ("end-ts", "end_ts")] {
+        let body = json!({ "markets": ["1"], "interval": "1d", wrong: 1 });
+        let (status, answer) = scene.ask(Who::Nobody, &format!("POST /batch-prices-history {body}"));
+        assert_eq!((status, &answer["field"], &answer["got"]), (400, &json!(field), &json!(wrong)));
     }
     scene.exchange.stop();
 }

@@ -17,7 +17,7 @@ use super::disk::Disk;
 use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
-use super::logfile::{Left, LogFile};
+use super::logfile::{Left, LogFile, known_path};
 use super::open::{Claimed, SHARED_MEMORY, forget_newest, visit_between};
 use super::scan::{Cut, Reach, Scan, scan_between};
 use super::segment::{self, JournalId};
@@ -78,7 +78,9 @@ pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
             return Ok(());
         }
         let directory = segment::directory(data_dir);
-        let needed = snapshots(data_dir)?.first_needed()?;
+        let snapshots = snapshots(data_dir)?;
+        snapshots.refuse_emptied()?;
+        let needed = snapshots.first_needed()?;
         for number in segment::numbers(&directory)?.into_iter().filter(|number| needed <= *number) {
             segment::check_length(&directory, &identity.journal(), number)?;
         }
@@ -100,7 +102,9 @@ pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
     let directory = segment::directory(data_dir);
     match segment::numbers(&directory)?.first() {
         Some(&first) => Ok(first == 1),
-        None => Ok(snapshots(data_dir)?.paths()?.is_empty() && directory.is_dir()),
+        None => Ok(snapshots(data_dir)?.paths()?.is_empty()
+            && known_path(data_dir).is_none()
+            && directory.is_dir()),
     }
 }
 

@@ -6,8 +6,9 @@ use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs,
 use crate::http::respond::retry_after_s;
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
-use crate::json::read::{ReadError, TokenAsk};
+use crate::json::read::{ReadError, TokenAsk, misspelt};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
+use serde_json::Value;
 use std::borrow::Cow;
 
 pub(super) const TOKEN_RULE: &str = "a token id in decimal";
@@ -135,11 +136,16 @@ impl Refused {
         let refused = match error.reject {
             Reject::TooManyOrders => too_long(),
             Reject::OrderIdInvalid => Self::of(Reject::OrderIdInvalid),
-            _ => Self::new(400, "invalid_payload", "Invalid payload"),
+            _ => invalid(),
         };
         let field = if error.field.is_empty() { "body" } else { error.field };
         refused.about(field, error.got.as_str(), error.allowed)
     }
+}
+
+/// The refusal of a body.
+pub(super) const fn invalid() -> Refused {
+    Refused::new(400, "invalid_payload", "Invalid payload")
 }
 
 /// More is asked for than one answer holds.
@@ -235,12 +241,22 @@ impl<'a> Asked<'a> {
             .map(|(_, (name, value))| (name, value.raw()))
     }
 
-    pub(super) const fn now(&self) -> TimeMs {
-        self.request.now
+    /// The body as an object that has none of `names` in another spelling.
+    pub(super) fn object(&self, names: &[&'static str]) -> Result<Value, Refused> {
+        let body: Value =
+            serde_json::from_slice(self.request.body).map_err(|_| invalid().about("body", "", "JSON"))?;
+        let Some(object) = body.as_object() else {
+            return Err(invalid().about("body", &body.to_string(), "an object"));
+        };
+        let mut others = object.keys().filter(|name| !names.contains(&name.as_str()));
+        match others.find_map(|name| Some((name, misspelt(name, names)?))) {
+            Some((name, meant)) => Err(invalid().about(meant, name, meant)),
+            None => Ok(body),
+        }
     }
 
-    pub(super) const fn body(&self) -> &'a [u8] {
-        self.request.body
+    pub(super) const fn now(&self) -> TimeMs {
+        self.request.now
     }
 
     /// The tokens of the body.

@@ -15,7 +15,7 @@
 //! rules, and how far back each step reaches). A step in which no price was noted has no point, except
 //! the window's first step, if there was a price before it.
 
-use super::ask::{Asked, Refused, bad_parameter, no_book, time_of, token_id, too_long};
+use super::ask::{Asked, Refused, bad_parameter, invalid, no_book, time_of, token_id, too_long};
 use super::bars::{STEPS_S, Window};
 use super::books::write_name;
 use super::{Reader, Token};
@@ -137,11 +137,7 @@ impl Reader {
         asked: &Asked<'_>,
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
-        let body: Value =
-            serde_json::from_slice(asked.body()).map_err(|_| invalid().about("body", "", "JSON"))?;
-        if !body.is_object() {
-            return Err(invalid().about("body", &body.to_string(), "an object"));
-        }
+        let body = asked.object(&["markets", "start_ts", "end_ts", "interval", "fidelity"])?;
         let seconds = |name| whole(&body, name).map(|number| number.map(|number| time_of(number).seconds()));
         let interval = match body.get("interval") {
             None | Some(Value::Null) => None,
@@ -178,10 +174,6 @@ impl Reader {
         }
         json.close_array();
     }
-}
-
-const fn invalid() -> Refused {
-    Refused::new(400, "invalid_payload", "Invalid payload")
 }
 
 /// A whole number of a body; `null` counts as absent.

@@ -1,7 +1,7 @@
 //! What was traded in markets, for callers that name each with both of its tokens.
 
 use super::Reader;
-use super::ask::{Asked, Refused, WORD_RULE, condition_id, token_id, too_long};
+use super::ask::{Asked, Refused, WORD_RULE, condition_id, invalid, token_id, too_long};
 use crate::domain::{ConditionId, TimeMs, TokenId};
 use crate::json::Writer;
 use serde_json::Value;
@@ -22,11 +22,7 @@ impl Reader {
     /// POST /data/volumes: one entry for each market, in the order of the request, with a status of
     /// its own. Only what was traded here counts, not what was traded before an import.
     pub(super) fn volumes(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let body: Value =
-            serde_json::from_slice(asked.body()).map_err(|_| invalid().about("body", "", "JSON"))?;
-        if !body.is_object() {
-            return Err(invalid().about("body", &body.to_string(), "an object"));
-        }
+        let body = asked.object(&["conditions", "include_24h"])?;
         let with_day = match body.get("include_24h") {
             None | Some(Value::Null) => false,
             Some(Value::Bool(wanted)) => *wanted,
@@ -61,10 +57,6 @@ impl Reader {
             json.key("volume_24h").millionths_text(listed.volume_of_day(now));
         }
     }
-}
-
-const fn invalid() -> Refused {
-    Refused::new(400, "invalid_payload", "Invalid payload")
 }
 
 fn asks(body: &Value) -> Result<Vec<Ask>, Refused> {

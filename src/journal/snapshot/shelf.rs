@@ -146,6 +146,17 @@ impl Snapshots {
         Ok(self.paths()?.iter().find_map(header).map_or(1, |reader| reader.base().segment))
     }
 
+    /// Refuses a directory without a snapshot whose first segments are missing.
+    pub(crate) fn refuse_emptied(&self) -> Result<(), Fault> {
+        if !self.paths()?.is_empty() {
+            return Ok(());
+        }
+        match self.missing_first(false)? {
+            Some(missing) => Err(Fault::NoBeginning { missing, snapshots: Vec::new() }),
+            None => Ok(()),
+        }
+    }
+
     /// The segment before the oldest one that is there, unless that is the first of all. If none is there,
     /// nothing was begun yet, unless a snapshot, whole or not, says otherwise, or the path of a log, which is written
     /// down once there is a segment, or an identity without a directory of segments, which is made first.

@@ -4,7 +4,7 @@ use super::super::disk::Disk;
 use super::super::log::LOG_HEADER_BYTES;
 use super::super::logfile::LogFile;
 use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_from, open_on};
-use super::super::{Fault, segment};
+use super::super::{Fault, has_first_segment, refusal, segment};
 use super::{BOOT, Home, KIND, SHARDS, copy, payload, payloads, start, wait_durable};
 use crate::domain::TimeMs;
 
@@ -210,8 +210,12 @@ fn a_start_that_is_refused_leaves_no_log() {
         assert!(matches!(&fault, Fault::NoBeginning { missing, .. } if *missing == segment), "{fault}");
         assert!(logs(&home).is_empty());
     }
+    // Nor is it good, or fit to start, for whoever only looks.
+    assert!(!has_first_segment(home.data.path()).unwrap());
+    let refused = refusal(home.data.path(), None).unwrap().to_string();
+    assert!(refused.contains("00000001.segment: missing, and no snapshot is there"), "{refused}");
     std::fs::rename(&hidden, &segment).unwrap();
-    assert!(home.open().is_ok());
+    assert!(home.open().is_ok() && refusal(home.data.path(), None).is_none());
 }
 
 #[test]
