@@ -134,16 +134,6 @@ pub(crate) fn make_directory(data_dir: &Path) -> Result<(), String> {
     })
 }
 
-/// Puts a file in the place of what is there, whole or not at all.
-pub(super) fn replace(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    let beside = path.with_extension(format!("new-{}", std::process::id()));
-    let written = write_new(&beside, bytes).and_then(|()| fs::rename(&beside, path));
-    if written.is_err() {
-        let _ = fs::remove_file(&beside);
-    }
-    written
-}
-
 fn write_new(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut file =
         fs::OpenOptions::new().write(true).create(true).truncate(true).mode(MODE_FILE).open(path)?;

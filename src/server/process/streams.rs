@@ -17,6 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::secret;
+use crate::journal::Disk;
 use crate::reader::StreamIds;
 
 /// Starts over which a client may be away: more than there are in the time that events are kept.
@@ -26,8 +27,8 @@ fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("stream-ids")
 }
 
-/// The ids for the start of this `epoch`, which are written down. Earlier ones are among them if the history `is_continued`: nothing that
-/// clients were told is missing, and no original goes on with it too.
+/// The ids for the start of this `epoch`, which are written down. Earlier ones are among them if the history
+/// `is_continued`: nothing that clients were told is missing, and no original goes on with it too.
 pub(super) fn ids(data_dir: &Path, epoch: u32, is_continued: bool) -> Result<StreamIds, String> {
     let path = path(data_dir);
     let written = fs::read_to_string(&path).ok().filter(|_| is_continued);
@@ -36,8 +37,7 @@ pub(super) fn ids(data_dir: &Path, epoch: u32, is_continued: bool) -> Result<Str
     ids.push(now.clone());
     ids.drain(..ids.len().saturating_sub(KEPT));
     let text = format!("epoch {epoch}\n{}\n", ids.join("\n"));
-    secret::replace(&path, text.as_bytes())
-        .map_err(|fault| format!("stream ids: {}: {fault}", path.display()))?;
+    Disk::default().replace(&path, text.as_bytes()).map_err(|fault| format!("stream ids: {fault}"))?;
     Ok(StreamIds { now: now.into(), known: ids.into_iter().map(Into::into).collect() })
 }
 
