@@ -83,7 +83,8 @@ pub(crate) fn fit(
 }
 
 /// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
-/// `log_path`, that this process left and that alone has some frames, whatever identity the heir claims. One that contradicts the segments is of a directory that was in this one's place.
+/// `log_path`, that this process left and that alone has some frames, whatever identity the heir claims. One that
+/// contradicts the segments is of a directory that was in this one's place.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
