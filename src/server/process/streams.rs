@@ -20,7 +20,7 @@ use super::secret;
 use crate::journal::Disk;
 use crate::reader::StreamIds;
 
-/// Starts over which a client may be away: more than there are in the time that events are kept.
+/// Ids that are kept, this start's included: as many starts may a client have been away for.
 const KEPT: usize = 64;
 
 fn path(data_dir: &Path) -> PathBuf {
