@@ -8,7 +8,7 @@ use crate::http::{Endpoint, query};
 use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk, misspelt};
 use crate::json::{BodyReader, ShortText, Writer, decimal, name};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 
 pub(super) const TOKEN_RULE: &str = "a token id in decimal";
@@ -143,6 +143,19 @@ impl Refused {
     }
 }
 
+/// Refuses an object that has one of `names` in another spelling.
+pub(super) fn refuse_misspelt(
+    object: &Map<String, Value>,
+    names: &[&'static str],
+    refused: impl Fn() -> Refused,
+) -> Result<(), Refused> {
+    let mut others = object.keys().filter(|name| !names.contains(&name.as_str()));
+    match others.find_map(|name| Some((name, misspelt(name, names)?))) {
+        Some((name, meant)) => Err(refused().about(meant, name, meant)),
+        None => Ok(()),
+    }
+}
+
 /// The refusal of a body.
 pub(super) const fn invalid() -> Refused {
     Refused::new(400, "invalid_payload", "Invalid payload")
@@ -248,11 +261,8 @@ impl<'a> Asked<'a> {
         let Some(object) = body.as_object() else {
             return Err(invalid().about("body", &body.to_string(), "an object"));
         };
-        let mut others = object.keys().filter(|name| !names.contains(&name.as_str()));
-        match others.find_map(|name| Some((name, misspelt(name, names)?))) {
-            Some((name, meant)) => Err(invalid().about(meant, name, meant)),
-            None => Ok(body),
-        }
+        refuse_misspelt(object, names, invalid)?;
+        Ok(body)
     }
 
     pub(super) const fn now(&self) -> TimeMs {

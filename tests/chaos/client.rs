@@ -186,12 +186,17 @@ impl<'a> Client<'a> {
             self.lost();
             return false;
         };
-        text(&said["stream_id"]).clone_into(&mut self.ledger.stream_id);
+        let before = std::mem::replace(&mut self.ledger.stream_id, text(&said["stream_id"]).to_owned());
         let now = said["sequence"].as_u64().unwrap();
         assert!(self.ledger.sequence <= now, "told up to {}: {said}", self.ledger.sequence);
         if said["replayed"] == false {
             self.link.trouble.recoveries.fetch_add(1, Ordering::Relaxed);
             drop(stream);
+            // It was away for too long, and not because its stream is unknown.
+            let again = self.link.stream(json!({ "from": now, "stream_id": before }), &self.trader);
+            if let Some((_, said)) = again.filter(|(_, said)| said["sequence"] == now) {
+                assert_eq!(said["replayed"], true, "nothing that was told was cut");
+            }
             self.begin_anew();
             return false;
         }

@@ -3,10 +3,9 @@
 //! Unknown names are ignored, because every client sends some of its own. A known name whose value is
 //! malformed, or that is written in another way, is refused, and the message changes nothing.
 
-use super::super::ask::{Refused, condition_id, token_id};
+use super::super::ask::{Refused, condition_id, refuse_misspelt, token_id};
 use crate::domain::{ConditionId, TokenId};
 use crate::json::decimal;
-use crate::json::read::misspelt;
 use serde_json::{Map, Value};
 
 /// Subscriptions of one message, and of one connection.
@@ -89,10 +88,7 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
     {
         return Err(wrong("type", said, channel));
     }
-    let mut others = message.keys().filter(|name| !NAMES.contains(&name.as_str()));
-    if let Some((name, meant)) = others.find_map(|name| Some((name, misspelt(name, &NAMES)?))) {
-        return Err(Refused::new(400, "invalid_message", "").about(meant, name, meant));
-    }
+    refuse_misspelt(message, &NAMES, || Refused::new(400, "invalid_message", ""))?;
     let tokens = texts(message, "assets_ids")?;
     let markets = texts(message, "markets")?;
     if SUBSCRIPTIONS_MAX < tokens.len() + markets.len() {
