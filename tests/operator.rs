@@ -431,3 +431,40 @@ fn a_lost_master_secret_is_not_replaced_behind_the_operators_back() {
     assert!(made.status.success() && text.contains("each has to make its keys again"), "{text}");
     plan.start().stop();
 }
+
+#[test]
+fn a_secret_or_chain_that_clients_keys_were_not_made_with_is_refused() {
+    let folder = folder();
+    let plan = Plan::serve(folder.path());
+    plan.start().stop();
+    let data_dir = plan.data_dir();
+    let secret = data_dir.join("master-secret");
+    let whole = std::fs::read(&secret).unwrap();
+    let here = [
+        "--data-dir",
+        data_dir.to_str().unwrap(),
+        "--listen",
+        "127.0.0.1:0",
+        "--admin-listen",
+        "127.0.0.1:0",
+    ];
+    let other_chain = ["--set", "chain_id=137"];
+    let another = "it is another than the one that clients' API keys were made with";
+    let other = "chain_id: got 137, and clients' API keys were made for 80002";
+
+    for (bytes, more, said) in [(&[7; 32][..], &[][..], another), (&whole, &other_chain, other)] {
+        std::fs::write(&secret, bytes).unwrap();
+        for command in ["serve", "check"] {
+            let refused = outcry(&[&[command], &here[..], more].concat());
+            let text = [refused.stdout, refused.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
+            assert!(!refused.status.success() && text.contains(said), "{command} {more:?} {text}");
+        }
+    }
+    std::fs::write(&secret, [7; 32]).unwrap();
+    let verified = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    assert!(String::from_utf8(verified.stderr).unwrap().contains(another));
+    std::fs::write(&secret, whole).unwrap();
+    plan.start().stop();
+    std::fs::remove_file(data_dir.join("keys-made-with")).unwrap();
+    plan.words(other_chain).start().stop();
+}

@@ -121,3 +121,28 @@ fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
     }
     exchange.stop();
 }
+
+#[test]
+fn a_key_that_is_not_named_as_the_route_says_is_not_revoked() {
+    let folder = tempfile::TempDir::with_prefix_in("revoked-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    let owner = Trader::new(KEYS[3], &mut connection);
+    let own = owner.read(&mut connection, "/auth/api-keys")["apiKeys"][0].as_str().unwrap().to_owned();
+    let strange = "0b7c1a52-9d2e-4f3b-8a61-3c5d7e9f1b20";
+    for (query, status, field) in [
+        (format!("?api_key={strange}"), 400, json!("api_key")),
+        (format!("?key={own}"), 400, json!("key")),
+        (format!("?apiKey={own}&nonce=1"), 400, json!("nonce")),
+        ("?apiKey=".to_owned(), 400, json!("apiKey")),
+        ("?apiKey=7".to_owned(), 400, json!("apiKey")),
+        (format!("?apiKey={strange}"), 404, Value::Null),
+        (format!("?apiKey={own}"), 200, Value::Null),
+        (String::new(), 401, Value::Null),
+    ] {
+        let path = format!("/auth/api-key{query}");
+        let answer = owner.ask(&mut connection, "DELETE", &path, "").unwrap();
+        assert_eq!((answer.status, answer.json()["field"].clone()), (status, field), "{path}");
+    }
+    exchange.stop();
+}

@@ -67,6 +67,12 @@ impl MasterSecret {
         Self(MacKey::new(secret))
     }
 
+    /// What tells it from every other one, and tells nobody more of it.
+    #[must_use]
+    pub fn fingerprint(&self) -> [u8; 8] {
+        self.0.over([&b"fingerprint"[..]])[..8].try_into().expect("8 of 32 bytes")
+    }
+
     /// The key's public name alone, for finding the owner of the key that a request names.
     #[must_use]
     pub fn api_key(&self, name: &KeyName) -> ApiKey {

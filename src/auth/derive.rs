@@ -41,7 +41,7 @@ mod tests {
     fn the_first_test_account_has_the_wallets_that_clients_derive_for_it() {
         let address = |text: &str| text::address(text.as_bytes()).expect("an address");
         let owner = address("0xf39Fd6e51aad88F6F4ce6aB8827279cffFb92266");
-        assert_eq!(proxy(&owner), address("0x365f0cA36ae1F641E02Fe3b7743673DA42A13a70"));
+        assert_eq!(proxy(&owner), address("0x365f0CA36Ae1f641E02fE3B7743673da42A13A70"));
         assert_eq!(safe(&owner), address("0xd93B25cb943D14d0d34FBaF01Fc93a0f8b5F6E47"));
     }
 }

@@ -481,6 +481,23 @@ pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(A
     shown().map_err(|refused: Refused| refused.tell(out))
 }
 
+/// Reads the query of DELETE /auth/api-key: the key that is meant, or nothing for the caller's own, for which no parameter
+/// may stand there at all. A refusal is as of [`read_shown_key`].
+pub fn read_revoked_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<Option<ApiKey>, u16> {
+    let asked = Asked::new(request, const { &Lists::empty() });
+    let meant = || {
+        if let Some((unknown, value)) = asked.pair_but(&["apiKey"]) {
+            return Err(bad_parameter().about(unknown.into_owned(), value, "apiKey, or no parameter"));
+        }
+        let key = asked.parsed("apiKey", bad_parameter(), KEY_RULE, name::parse_uuid)?;
+        match key {
+            None if asked.pair_but(&[]).is_some() => Err(bad_parameter().about("apiKey", "", KEY_RULE)),
+            key => Ok(key),
+        }
+    };
+    meant().map_err(|refused: Refused| refused.tell(out))
+}
+
 impl Reader {
     /// Reads the body of DELETE /auth/readonly-api-key; a refusal is as of [`read_shown_key`].
     pub fn read_key(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<ApiKey, u16> {

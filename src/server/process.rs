@@ -10,10 +10,13 @@
 //! | `signals` | what ends the process |
 //! | `clock` | the one clock; everybody else is handed the time |
 //! | `secret` | the master secret, and the operator's token |
+//! | `made_with` | which secret and chain clients' keys were made with |
+//! | `streams` | which streams' ids are still good |
 //! | `logging` | what every thread has to say, on standard error |
 
 pub(super) mod clock;
 mod logging;
+mod made_with;
 mod recovery;
 pub(super) mod roles;
 pub(super) mod run;

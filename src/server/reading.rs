@@ -367,11 +367,6 @@ impl Reading {
         } else {
             None
         };
-        if let Some(caller) = &caller
-            && key_acts::is_one(route.endpoint)
-        {
-            return self.key_act(caller, head, route.endpoint, body, job);
-        }
         if route.endpoint == Endpoint::Limits {
             let mut json = Writer::new(&mut self.body);
             toll::write(json.open_object(), self.followed.callers.limits());
@@ -386,6 +381,11 @@ impl Reading {
             caller: caller.as_ref().map(of_reader),
             now,
         };
+        if let Some(caller) = &caller
+            && key_acts::is_one(route.endpoint)
+        {
+            return self.key_act(&request, caller, job);
+        }
         if route.endpoint == Endpoint::ValidateReadonlyKey {
             let valid = reader::read_shown_key(&request, &mut self.body).map(|(address, key)| {
                 let valid = self.followed.callers.is_readonly_key(&address, &key);
@@ -409,19 +409,23 @@ impl Reading {
     /// A key-holder's act on keys, which the registrar is asked for.
     fn key_act(
         &mut self,
+        request: &ReadRequest<'_>,
         caller: &Caller,
-        head: &Head<'_>,
-        endpoint: Endpoint,
-        body: &[u8],
         job: Box<ReadJob>,
     ) -> Result<(Box<ReadJob>, u16), Read> {
-        let act = match endpoint {
-            Endpoint::ApiKeys | Endpoint::ApiKeyRevoke => key_acts::of_key(caller, head, endpoint, job),
-            Endpoint::ReadonlyKeyRevoke => match self.followed.reader.read_key(body, &mut self.body) {
-                Ok(meant) => key_acts::of_readonly(caller, endpoint, Some(meant), job),
+        let act = match request.endpoint {
+            Endpoint::ApiKeys => key_acts::list(caller, &request.query, job),
+            Endpoint::ApiKeyRevoke => match reader::read_revoked_key(request, &mut self.body) {
+                Ok(meant) => key_acts::revoke(caller, meant.unwrap_or(caller.api_key), job),
                 Err(status) => return Ok((job, status)),
             },
-            _ => key_acts::of_readonly(caller, endpoint, None, job),
+            Endpoint::ReadonlyKeyRevoke => {
+                match self.followed.reader.read_key(request.body, &mut self.body) {
+                    Ok(meant) => key_acts::of_readonly(caller, request.endpoint, Some(meant), job),
+                    Err(status) => return Ok((job, status)),
+                }
+            }
+            endpoint => key_acts::of_readonly(caller, endpoint, None, job),
         };
         Err(Read::Act(Box::new(act)))
     }

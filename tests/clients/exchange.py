@@ -25,7 +25,7 @@ KEYS = [
 ]
 
 # The deposit wallet of account 0, as dev seeds it.
-DEPOSIT_WALLET = "0x365f0cA36ae1F641E02Fe3b7743673DA42A13a70"
+DEPOSIT_WALLET = "0x365f0CA36Ae1f641E02fE3B7743673da42A13A70"
 
 
 # Without the environment's configuration, which is not under test.

@@ -209,7 +209,7 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
     lines.extend(begun);
     lines.extend(shelf.good);
     lines.extend(left_out(survey, closed));
-    let secrets = secret::fault(data_dir, admin::token_of_environment().is_none());
+    let secrets = secret::fault(data_dir, None, admin::token_of_environment().is_none());
     if shelf.wrong.is_empty() && secrets.is_none() {
         lines.push("good".to_owned());
         return Ok(lines.join("\n") + "\n");

@@ -125,10 +125,9 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         ports: Ok(ports(plan)),
         lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
         journal: Ok(journal::refusal(&plan.data_dir, plan.log_path.as_deref()).map(|fault| fault.to_string())),
-        secret: Ok(mark::refuse_devs(&plan.data_dir)
-            .err()
-            .or_else(|| admin::chosen_token().err())
-            .or_else(|| secret::fault(&plan.data_dir, admin::token_of_environment().is_none()))),
+        secret: Ok(mark::refuse_devs(&plan.data_dir).err().or_else(|| admin::chosen_token().err()).or_else(
+            || secret::fault(&plan.data_dir, Some(plan.chain_id), admin::token_of_environment().is_none()),
+        )),
         io_uring: Ok(match executor::ground() {
             Ground::Executors => None,
             Ground::Threads(why) => Some(why),

@@ -21,6 +21,7 @@
 //! A market is named by its id or its condition. A field that a route does not know is refused,
 //! so that a typing error never does half of what was meant.
 
+use crate::auth::text::checksummed;
 use crate::catalog::{Fields, LABEL_BYTES_MAX, texts};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick, WalletKind};
@@ -368,7 +369,18 @@ pub(crate) fn market_name(text: &str) -> Result<MarketName, Refusal> {
 
 fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
     let address = name::parse_hex::<20>(text.as_bytes()).map(Address);
-    address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))
+    let address = address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))?;
+    let digits = &text.as_bytes()[2..];
+    let has_both = digits.iter().any(u8::is_ascii_lowercase) && digits.iter().any(u8::is_ascii_uppercase);
+    // Whoever slips in a copied address would move money to nobody.
+    if has_both && *digits != checksummed(&address)[2..] {
+        return Err(wrong(
+            field,
+            text,
+            "an address whose capital letters are as in EIP-55, or all in one case",
+        ));
+    }
+    Ok(address)
 }
 
 #[cfg(test)]
@@ -448,6 +460,11 @@ mod tests {
             ("/clock", r#"{"advance_ms":31622400001}"#, "400 advance_ms: 31622400001"),
             ("/clock", r#"{"advance_ms":-31622400001}"#, "400 advance_ms: -31622400001"),
             ("/accounts/0x12/freeze", "", "400 wallet: 0x12"),
+            (
+                "/accounts/0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266/freeze",
+                "",
+                "400 wallet: 0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266",
+            ),
         ] {
             assert_eq!(refused(path, body), said, "{path} {body}");
         }

@@ -8,6 +8,7 @@ use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use super::clock::STEP_MS;
+use super::made_with;
 use super::recovery;
 use super::secret;
 use super::signals::Ending;
@@ -96,7 +97,7 @@ pub(crate) fn restore(
     goes_on: impl FnOnce(&Shared) -> Result<(), String>,
 ) -> Result<Held, String> {
     let plan = &shared.plan;
-    let master = MasterSecret::new(&secret::load(&plan.data_dir)?);
+    let secret = secret::load(&plan.data_dir, plan.chain_id)?;
     let settings = reader_settings(plan);
     let (opened, reader, recovered) = recover(plan, &settings)?;
     warn_of_clock(shared.clock.now(), reader.ledger().time());
@@ -107,6 +108,8 @@ pub(crate) fn restore(
     // A copy's history parts from its original's, and the same numbers stand for other things there.
     let is_continued = !opened.recovered().may_have_lost() && !plan.new_identity;
     let stream_ids = streams::ids(&plan.data_dir, opened.recovered().epoch, is_continued)?;
+    made_with::keep(&plan.data_dir, &secret, plan.chain_id)?;
+    let master = MasterSecret::new(&secret);
     let exchange = *opened.exchange().as_bytes();
 
     let limits = &plan.limits;

@@ -6,6 +6,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::made_with;
 use crate::journal;
 use crate::json::name;
 use crate::server::operator::admin;
@@ -51,7 +52,7 @@ pub(super) fn random_hex() -> Result<String, String> {
     Ok(hex_digits(&bytes))
 }
 
-fn hex_digits(bytes: &[u8]) -> String {
+pub(super) fn hex_digits(bytes: &[u8]) -> String {
     let mut text = Vec::new();
     name::push_hex_digits(&mut text, bytes);
     String::from_utf8(text).expect("hex is text")
@@ -84,15 +85,23 @@ pub(crate) struct Made {
 /// [`refuse_lost`].
 pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
     let replaces = journal::was_begun(data_dir) && !path(data_dir).exists();
+    if replaces {
+        made_with::forget(data_dir)?;
+    }
     let path = make(data_dir, &path(data_dir), |secret| secret.to_vec())?;
     Ok(Made { path, replaces })
 }
 
 /// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is checked if it is
-/// the one that counts.
-pub(crate) fn fault(data_dir: &Path, token_counts: bool) -> Option<String> {
-    let master =
-        || if path(data_dir).exists() { read_master(data_dir).map(drop) } else { refuse_lost(data_dir) };
+/// the one that counts, and the chain if it is known.
+pub(crate) fn fault(data_dir: &Path, chain_id: Option<u64>, token_counts: bool) -> Option<String> {
+    let master = || {
+        if path(data_dir).exists() {
+            made_with::refuse_others(data_dir, &read_master(data_dir)?, chain_id)
+        } else {
+            refuse_lost(data_dir)
+        }
+    };
     let token = || match admin_token_path(data_dir) {
         path if token_counts && path.exists() => token_in(&path).map(drop),
         _ => Ok(()),
@@ -164,11 +173,13 @@ fn held(path: &Path, characters_min: usize) -> Result<String, String> {
     ))
 }
 
-/// Reads the secret, making it first in a directory that is new.
-pub(crate) fn load(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
+/// Reads the secret, making it first in a directory that is new. Refuses what clients' keys were not made with.
+pub(crate) fn load(data_dir: &Path, chain_id: u64) -> Result<[u8; SECRET_BYTES], String> {
     refuse_lost(data_dir)?;
     make_master(data_dir)?;
-    read_master(data_dir)
+    let secret = read_master(data_dir)?;
+    made_with::refuse_others(data_dir, &secret, Some(chain_id))?;
+    Ok(secret)
 }
 
 fn read_master(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
@@ -195,32 +206,41 @@ fn read_master(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
 mod tests {
     use super::*;
 
+    const CHAIN: u64 = 80_002;
+
     #[test]
     fn a_secret_is_made_once_and_only_the_owner_may_read_it() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
         std::fs::write(&data, "").expect("a file");
-        assert_eq!(load(&data), Err(format!("data_dir: {} is a file; allowed: a folder", data.display())));
+        assert_eq!(
+            load(&data, CHAIN),
+            Err(format!("data_dir: {} is a file; allowed: a folder", data.display()))
+        );
         std::fs::remove_file(&data).expect("gone");
-        let first = load(&data).expect("made");
+        let first = load(&data, CHAIN).expect("made");
         assert_ne!(first, [0; SECRET_BYTES]);
-        assert_eq!(load(&data).expect("read"), first);
+        assert_eq!(load(&data, CHAIN).expect("read"), first);
         for (file, short) in
             [(path(&data), "shorter than 32 bytes"), (admin_token_path(&data), "needed: at least 16")]
         {
             admin_token(&data).expect("made");
             let whole = fs::read(&file).expect("there");
             fs::write(&file, &whole[..15]).expect("cut");
-            let fault =
-                load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)).expect_err("refused");
+            let fault = load(&data, CHAIN)
+                .map(drop)
+                .and_then(|()| admin_token(&data).map(drop))
+                .expect_err("refused");
             assert!(fault.contains(short), "{fault}");
             fs::write(&file, whole).expect("restored");
         }
         for file in [admin_token_path(&data), path(&data)] {
-            assert_eq!(load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)), Ok(()));
+            assert_eq!(load(&data, CHAIN).map(drop).and_then(|()| admin_token(&data).map(drop)), Ok(()));
             fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).expect("changed");
-            let fault =
-                load(&data).map(drop).and_then(|()| admin_token(&data).map(drop)).expect_err("refused");
+            let fault = load(&data, CHAIN)
+                .map(drop)
+                .and_then(|()| admin_token(&data).map(drop))
+                .expect_err("refused");
             let said = format!("{} is readable by others (mode 644); chmod 600 it", file.display());
             assert!(fault.ends_with(&said), "{fault}");
             fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("changed back");
@@ -231,21 +251,31 @@ mod tests {
     fn a_journal_without_its_secret_is_refused_until_somebody_asks_for_another() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path().join("data");
-        assert_eq!(fault(&data, true), None, "nothing is there yet");
-        let first = load(&data).expect("made");
+        assert_eq!(fault(&data, None, true), None, "nothing is there yet");
+        let first = load(&data, CHAIN).expect("made");
         fs::create_dir(data.join("journal")).expect("made");
         for begun in ["identity", "journal/00000007.segment"] {
             fs::write(data.join(begun), "").expect("begun");
-            assert_eq!(load(&data), Ok(first), "a start that died behind {begun} goes on");
+            assert_eq!(load(&data, CHAIN), Ok(first), "a start that died behind {begun} goes on");
             fs::remove_file(path(&data)).expect("lost");
-            let refused = load(&data).expect_err("refused");
+            let refused = load(&data, CHAIN).expect_err("refused");
             assert!(refused.contains("is not there, but a journal is; restore it"), "{refused}");
-            assert_eq!(fault(&data, true), Some(refused));
+            assert_eq!(fault(&data, None, true), Some(refused));
             assert!(!path(&data).exists(), "none is made without a word");
+            made_with::keep(&data, &first, CHAIN).expect("kept");
             assert!(make_master(&data).expect("made").replaces);
             assert!(!make_master(&data).expect("there").replaces);
-            assert_ne!(load(&data).expect("another"), first);
+            let another = load(&data, CHAIN).expect("another");
+            assert_ne!(another, first);
+            made_with::keep(&data, &another, CHAIN).expect("kept");
             fs::write(path(&data), first).expect("restored");
+            let refused = load(&data, CHAIN).expect_err("refused");
+            assert!(
+                refused.contains("another than the one that clients' API keys were made with"),
+                "{refused}"
+            );
+            assert_eq!(fault(&data, None, true), Some(refused));
+            made_with::forget(&data).expect("forgotten");
             fs::remove_file(data.join(begun)).expect("gone");
         }
     }
@@ -254,18 +284,19 @@ mod tests {
     fn what_a_start_would_refuse_is_told_without_a_start() {
         let directory = tempfile::tempdir().expect("a directory");
         let data = directory.path();
-        load(data).expect("made");
+        load(data, CHAIN).expect("made");
         admin_token(data).expect("made");
-        assert_eq!(fault(data, true), None);
+        assert_eq!(fault(data, None, true), None);
         fs::write(admin_token_path(data), "short").expect("written");
-        assert!(fault(data, true).is_some_and(|fault| fault.starts_with("operator's token: ")));
-        assert_eq!(fault(data, false), None, "the environment has another");
+        assert!(fault(data, None, true).is_some_and(|fault| fault.starts_with("operator's token: ")));
+        assert_eq!(fault(data, None, false), None, "the environment has another");
         fs::write(admin_token_path(data), "0123456789abcdef\n0123456789abcdef\n").expect("written");
         assert!(
-            fault(data, true).is_some_and(|fault| fault.ends_with("admin-token: got 2 lines; allowed: one"))
+            fault(data, None, true)
+                .is_some_and(|fault| fault.ends_with("admin-token: got 2 lines; allowed: one"))
         );
         fs::write(path(data), "short").expect("written");
-        assert_eq!(fault(data, false), load(data).err());
-        assert!(fault(data, false).is_some_and(|fault| fault.contains("shorter than 32 bytes")));
+        assert_eq!(fault(data, None, false), load(data, CHAIN).err());
+        assert!(fault(data, None, false).is_some_and(|fault| fault.contains("shorter than 32 bytes")));
     }
 }

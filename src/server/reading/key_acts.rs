@@ -6,8 +6,8 @@ use crate::auth::explain;
 use crate::auth::l1::Claim;
 use crate::domain::{ApiKey, Dialect, TimeMs};
 use crate::http::{AuthHeaders, Endpoint, Head, Query};
-use crate::json::{Writer, name};
-use crate::registrar::{ListedKey, Refusal};
+use crate::json::Writer;
+use crate::registrar::ListedKey;
 use crate::server::requests::caller::Caller;
 use crate::server::requests::explain::{Explanation, Judged};
 use crate::server::requests::refusal;
@@ -134,46 +134,31 @@ fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
     }
 }
 
-/// The owner of a key lists keys or revokes one.
-pub(super) fn of_key(caller: &Caller, head: &Head<'_>, endpoint: Endpoint, job: Box<ReadJob>) -> ActJob {
-    let (principal, dialect) = (caller.principal, caller.dialect);
-    let query = Query::new(head.query);
-    if endpoint == Endpoint::ApiKeys {
-        let form = ListForm {
-            metadata: query.first("metadata").is_some_and(|value| value.raw() == "true"),
-            revoked: query.first("includeRevoked").is_some_and(|value| value.raw() == "true"),
-            dialect,
-        };
-        let errand: Errand = Box::new(move |trade, _now| {
-            let keys = trade.own_registrar().keys(principal);
-            Report::Answer(200, listed(&keys, form))
-        });
-        return ActJob::new(Purpose::Reader(job), Binding::Nobody, errand);
-    }
-    let mut scratch = Vec::new();
-    let meant = match query.first("apiKey").filter(|value| !value.raw().is_empty()) {
-        Some(value) => value.text(&mut scratch).ok().and_then(|text| name::parse_uuid(text.as_bytes())),
-        None => Some(caller.api_key),
+/// The owner of a key lists its keys.
+pub(super) fn list(caller: &Caller, query: &Query<'_>, job: Box<ReadJob>) -> ActJob {
+    let principal = caller.principal;
+    let is_true = |name| query.first(name).is_some_and(|value| value.raw() == "true");
+    let form = ListForm {
+        metadata: is_true("metadata"),
+        revoked: is_true("includeRevoked"),
+        dialect: caller.dialect,
     };
-    let errand: Errand = Box::new(move |trade, now| revoke(trade, now, principal, meant));
-    ActJob::new(Purpose::Reader(job), Binding::EveryShard, errand)
+    let errand: Errand = Box::new(move |trade, _now| {
+        let keys = trade.own_registrar().keys(principal);
+        Report::Answer(200, listed(&keys, form))
+    });
+    ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)
 }
 
-fn revoke(
-    trade: &mut crate::server::trading::Trade,
-    now: TimeMs,
-    principal: crate::domain::WalletNo,
-    meant: Option<ApiKey>,
-) -> Report {
-    let registrar = trade.own_registrar();
-    let revoked = match meant {
-        Some(key) => registrar.revoke_key(now, principal, &key),
-        None => Err(Refusal::KeyUnknown),
-    };
-    match revoked {
-        Ok(()) => Report::Answer(200, b"{\"revoked\":true}".to_vec()),
-        Err(refusal) => refusal::report(refusal),
-    }
+/// The owner of a key revokes one of its keys.
+pub(super) fn revoke(caller: &Caller, meant: ApiKey, job: Box<ReadJob>) -> ActJob {
+    let principal = caller.principal;
+    let errand: Errand =
+        Box::new(move |trade, now| match trade.own_registrar().revoke_key(now, principal, &meant) {
+            Ok(()) => Report::Answer(200, b"{\"revoked\":true}".to_vec()),
+            Err(refusal) => refusal::report(refusal),
+        });
+    ActJob::new(Purpose::Reader(job), Binding::EveryShard, errand)
 }
 
 /// What form a list of keys has.

@@ -28,7 +28,7 @@ pub(super) const TEST_KEYS: [&str; 10] = [
 ];
 
 /// The deposit wallet of account 0, as the clients' golden vectors have it.
-const DEPOSIT_WALLET: &str = "0x365f0cA36ae1F641E02Fe3b7743673DA42A13a70";
+const DEPOSIT_WALLET: &str = "0x365f0CA36Ae1f641E02fE3B7743673da42A13A70";
 
 /// What every account gets, in USDC.
 const CREDIT: &str = "100000";
