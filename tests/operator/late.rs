@@ -43,7 +43,15 @@ fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_o
     }
     std::fs::remove_dir_all(&data_dir).unwrap();
     copy(&backup, &data_dir);
-    plan.start().stop();
+    for setting in ["sizes.resting_orders", "sizes.positions"] {
+        let tried = |size: u64| plan.clone().set(&format!("{setting}={size}"));
+        let said = String::from_utf8(tried(1).run().stderr).unwrap();
+        let least =
+            said.split_once(": give it at least ").and_then(|(_, rest)| rest.split_once(", or start"));
+        let least: u64 = least.unwrap().0.parse().unwrap();
+        assert!(!tried(least - 1).run().status.success(), "{setting} {least}");
+        tried(least).start().stop();
+    }
 }
 
 #[test]

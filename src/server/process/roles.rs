@@ -3,6 +3,7 @@
 //! Recovery loads a snapshot and applies the frames after it to the reader's ledger; registry, cells, registrar and
 //! shards are restored from that ledger; then the log goes on in a new epoch and every loop gets its roles.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 use std::time::Instant;
@@ -256,7 +257,7 @@ fn restore_shards(
         };
         threads.into_iter().map(join).collect()
     });
-    restored.map_err(|why| unrestored(&why, plan))
+    restored.map_err(|why| unrestored(&why, plan, registry, ledger))
 }
 
 /// Why the registry cannot be restored: what the setting is and what it must be at least.
@@ -269,21 +270,48 @@ fn overfull(full: Full, ledger: &Ledger, wallets_max: u32) -> String {
     format!("sizes.wallets: got {wallets_max}, and the journal holds {rows} {what}: give it at least {rows}")
 }
 
-/// Why the shards cannot be restored, and which setting to raise.
-fn unrestored(why: &Unrestored, plan: &Plan) -> String {
-    let limits = &plan.limits;
-    let (key, max) = match why {
+/// Why the shards cannot be restored, and which setting to raise, where that can be counted to what.
+fn unrestored(why: &Unrestored, plan: &Plan, registry: &Registry, ledger: &Ledger) -> String {
+    let lacks = match why {
         Unrestored::Archive(fault) => {
             return format!("{fault}; move its directory away to begin from the segments");
         }
-        Unrestored::Full(Lacks::Orders) => ("sizes.resting_orders", u64::from(limits.resting_orders_max)),
-        Unrestored::Full(Lacks::Accounts) => ("sizes.positions", u64::from(limits.positions_max)),
-        Unrestored::Full(Lacks::Books) => ("sizes.books_bytes", limits.books_bytes),
+        Unrestored::Full(lacks) => *lacks,
+    };
+    let limits = &plan.limits;
+    let (key, max) = match lacks {
+        Lacks::Orders => ("sizes.resting_orders", u64::from(limits.resting_orders_max)),
+        Lacks::Accounts => ("sizes.positions", u64::from(limits.positions_max)),
+        Lacks::Books => ("sizes.books_bytes", limits.books_bytes),
     };
     let shards = plan.topology.shards;
+    let least = needed(lacks, registry, ledger, shards)
+        .map_or_else(|| "give it more".to_owned(), |least| format!("give it at least {least}"));
     format!(
-        "{key}: got {max}, of each shard; the journal holds more for one of {shards}: give it more, or start with more shards (cpu.shards)"
+        "{key}: got {max}, of each shard; the journal holds more for one of {shards}: {least}, or start with more shards \
+         (cpu.shards)"
     )
+}
+
+/// How many rows the fullest shard needs. How many bytes of books, only making them tells.
+fn needed(lacks: Lacks, registry: &Registry, ledger: &Ledger, shards: u16) -> Option<usize> {
+    let live = || {
+        let markets = ledger.markets().iter().map(|row| row.market);
+        markets.flat_map(|market| ledger.live_orders(market))
+    };
+    let mut rows = vec![0; usize::from(shards)];
+    let mut count = |market| rows[usize::from(registry.shard_of(market, shards).0)] += 1;
+    match lacks {
+        Lacks::Orders => live().for_each(|order| count(order.market)),
+        Lacks::Accounts => {
+            let mut accounts: HashSet<_> =
+                ledger.holdings().map(|(wallet, market, _)| (wallet, market)).collect();
+            accounts.extend(live().map(|order| (order.wallet, order.market)));
+            accounts.into_iter().for_each(|(_, market)| count(market));
+        }
+        Lacks::Books => return None,
+    }
+    rows.into_iter().max()
 }
 
 /// Opens the journal and applies what it holds: a snapshot, if there is one, and every frame after it.
