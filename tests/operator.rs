@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
+#[path = "operator/backup.rs"]
+mod backup;
 mod common;
 #[path = "operator/contradiction.rs"]
 mod contradiction;

@@ -305,7 +305,9 @@ impl fmt::Display for Fault {
                 missing.display(),
                 snapshots.join("; ")
             ),
-            Self::Foreign { path, what } => write!(out, "{}: not {what}", path.display()),
+            Self::Foreign { path, what } => {
+                write!(out, "{}: not {what}; restore it, nothing was changed", path.display())
+            }
             Self::DataDirInUse(path) => {
                 write!(out, "data_dir: {} is in use by another process", path.display())
             }
