@@ -14,12 +14,14 @@
 //! | `query` | percent-encoding and the query's pairs |
 //! | `route` | one table of method and path |
 //! | `openapi` | that table and all of its shapes, as the document that clients read |
+//! | `asyncapi` | what is said on the streams, likewise |
 //! | `respond` | answers, written into the caller's buffer |
 //! | `websocket` | frames of an upgraded connection, read in place |
 //!
 //! Invariants: a parser never consumes what it has not judged; nothing is decoded before it is
 //! split; the path that was signed is kept as it was sent.
 
+pub mod asyncapi;
 pub mod auth_headers;
 pub mod body;
 pub mod head;

@@ -56,7 +56,7 @@ mod wallet;
 
 use crate::catalog::Catalog;
 use crate::domain::{Address, ApiKey, Dialect, MarketNo, Outcome, Position, Tick, TimeMs, WalletNo, Word};
-use crate::http::{Class, Endpoint, Query, openapi};
+use crate::http::{Class, Endpoint, Query, asyncapi, openapi};
 use crate::journal::layout::Record;
 use crate::json::{BodyReader, Writer};
 use crate::ledger::{Contradiction, Ledger, MarketRow, OrderRow};
@@ -276,6 +276,7 @@ impl Reader {
             E::Root | E::Ok => drop(json.text("OK")),
             E::Ready => self.ready(json),
             E::OpenApi => drop(json.raw(openapi::TEXT.as_bytes())),
+            E::AsyncApi => drop(json.raw(asyncapi::TEXT.as_bytes())),
             E::Time => drop(json.number(asked.now().seconds())),
             E::Version => drop(json.open_object().key("version").number(2).close_object()),
             E::Book => return self.book(asked, json),

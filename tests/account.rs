@@ -98,7 +98,7 @@ impl Site {
 fn next(stream: &mut WebSocket<TcpStream>) -> Value {
     loop {
         match stream.read() {
-            Ok(Message::Text(text)) => return serde_json::from_str(&text).unwrap(),
+            Ok(Message::Text(text)) => return common::stream::read(&text),
             Ok(_) => {}
             Err(fault) => panic!("instead of a message: {fault}"),
         }

@@ -105,7 +105,7 @@ impl Site {
 fn next(stream: &mut WebSocket<TcpStream>) -> Value {
     loop {
         if let Message::Text(text) = stream.read().unwrap() {
-            return serde_json::from_str(&text).unwrap();
+            return common::stream::read(&text);
         }
     }
 }

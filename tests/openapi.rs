@@ -7,7 +7,7 @@
 
 mod common;
 
-use common::schema::Document;
+use common::schema::{Document, walk};
 use outcry::auth::explain::Check;
 use outcry::domain::Reject;
 use outcry::http::{openapi, route};
@@ -219,23 +219,6 @@ fn what_is_planted_is_found() {
 }
 
 /// Calls `look` with every value and its place.
-fn walk(value: &Value, at: &str, look: &mut impl FnMut(&str, &Value)) {
-    look(at, value);
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                walk(value, &format!("{at}/{name}"), look);
-            }
-        }
-        Value::Array(items) => {
-            for (index, value) in items.iter().enumerate() {
-                walk(value, &format!("{at}/{index}"), look);
-            }
-        }
-        _ => {}
-    }
-}
-
 #[track_caller]
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is a text"))

@@ -31,8 +31,12 @@ const PATHS: [&str; 11] = [
     include_str!("openapi/paths/service.json"),
 ];
 
+/// The shapes that the streams' document has too.
+pub(super) const WORDS: &str = include_str!("openapi/schemas/words.json");
+
 /// The shapes by name.
-const SCHEMAS: [&str; 8] = [
+const SCHEMAS: [&str; 9] = [
+    WORDS,
     include_str!("openapi/schemas/common.json"),
     include_str!("openapi/schemas/trading.json"),
     include_str!("openapi/schemas/safety.json"),
@@ -45,12 +49,6 @@ const SCHEMAS: [&str; 8] = [
 
 /// The whole document, assembled at first use.
 pub static TEXT: LazyLock<String> = LazyLock::new(|| {
-    let members = |objects: &[&'static str]| {
-        let inside =
-            |object: &&'static str| object.trim().strip_prefix('{')?.strip_suffix('}').map(str::trim);
-        let members: Option<Vec<_>> = objects.iter().map(inside).collect();
-        members.expect("each file is one object").join(",")
-    };
     format!(
         "{{{},\"paths\":{{{}}},\"components\":{{{},\"schemas\":{{{}}}}}}}\n",
         members(&[DOCUMENT]),
@@ -59,3 +57,10 @@ pub static TEXT: LazyLock<String> = LazyLock::new(|| {
         members(&SCHEMAS)
     )
 });
+
+/// The members of all these objects, without the braces around them.
+pub(super) fn members(objects: &[&'static str]) -> String {
+    let inside = |object: &&'static str| object.trim().strip_prefix('{')?.strip_suffix('}').map(str::trim);
+    let members: Option<Vec<_>> = objects.iter().map(inside).collect();
+    members.expect("each file is one object").join(",")
+}

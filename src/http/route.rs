@@ -97,6 +97,7 @@ routes! {
         Get "/ready" Ready, "What the exchange and its markets take.";
         Get "/errors" Errors, "Every error and what it means.";
         Get "/openapi.json" OpenApi, "This interface as a document.";
+        Get "/asyncapi.json" AsyncApi, "The streams as a document.";
         Get "/markets" ClobMarkets, "CLOB markets by cursor.";
         Get "/markets/{}" ClobMarket, "One CLOB market by condition id.";
         Get "/simplified-markets" SimplifiedMarkets, "Simplified markets by cursor.";

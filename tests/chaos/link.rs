@@ -4,6 +4,7 @@ use super::gate::{Gate, Open, Socket};
 use super::ledger::text;
 use super::{PATIENCE, Trouble};
 use crate::common::random::Random;
+use crate::common::stream;
 use crate::common::trader::Trader;
 use crate::common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -206,7 +207,7 @@ pub enum Next {
 pub fn next(stream: &mut WebSocket<TcpStream>) -> Next {
     loop {
         match stream.read() {
-            Ok(Message::Text(text)) => return Next::Message(serde_json::from_str(&text).unwrap()),
+            Ok(Message::Text(text)) => return Next::Message(stream::read(&text)),
             Ok(Message::Ping(_) | Message::Pong(_)) => {}
             Err(tungstenite::Error::Io(fault)) if fault.kind() == ErrorKind::WouldBlock => {
                 return Next::Nothing;

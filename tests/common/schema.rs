@@ -1,4 +1,4 @@
-//! The exchange's OpenAPI document, and whether a value fits one of its schemas.
+//! The exchange's documents, and whether a value fits one of their schemas.
 //!
 //! Stricter than JSON Schema in one point: an object may only have the names in its schema, unless
 //! the schema has `additionalProperties`. So a field that the document lacks is found. `pattern` is
@@ -6,11 +6,15 @@
 //! is a complaint.
 
 use serde_json::{Map, Value};
+use std::collections::BTreeMap;
 
 /// Keywords that do not decide what fits.
 const PASSED_OVER: [&str; 5] = ["description", "default", "example", "pattern", "propertyNames"];
 
-/// An OpenAPI document.
+/// What tells one message of the streams from another.
+const KINDS: [&str; 3] = ["event_type", "type", "channel"];
+
+/// An OpenAPI or AsyncAPI document.
 pub struct Document(pub Value);
 
 impl Document {
@@ -19,14 +23,48 @@ impl Document {
         Self(serde_json::from_str(&outcry::http::openapi::TEXT).unwrap())
     }
 
+    /// The library's document of its streams.
+    pub fn of_streams() -> Self {
+        Self(serde_json::from_str(&outcry::http::asyncapi::TEXT).unwrap())
+    }
+
+    /// The messages that the server sends, or hears, on any channel: their names and payloads.
+    pub fn messages(&self, action: &str) -> BTreeMap<&str, &Value> {
+        let operations = self.0["operations"].as_object().unwrap().values();
+        let of_action = operations.filter(|operation| operation["action"] == action);
+        let references = of_action.flat_map(|operation| operation["messages"].as_array().unwrap());
+        let message = |reference| {
+            let of_channel = self.0.pointer(pointer_of(reference)).unwrap();
+            let name = pointer_of(of_channel).rsplit('/').next().unwrap();
+            (name, self.resolve(&self.resolve(of_channel)["payload"]))
+        };
+        references.map(message).collect()
+    }
+
+    /// What does not fit in an object that the server said on a stream.
+    pub fn complaints_of_told(&self, told: &Value) -> Vec<String> {
+        let is_its_kind = |schema: &Value| {
+            KINDS.iter().all(|kind| match (schema["properties"].get(kind), told.get(kind)) {
+                (Some(rule), Some(said)) => rule["enum"].as_array().is_none_or(|kinds| kinds.contains(said)),
+                (rule, said) => rule.is_none() && said.is_none(),
+            })
+        };
+        let messages = self.messages("send").into_values();
+        let objects = messages.filter(|schema| schema["type"] == "object");
+        match objects.filter(|schema| is_its_kind(schema)).collect::<Vec<_>>()[..] {
+            [schema] => self.complaints(schema, told),
+            ref found => vec![format!("{} messages are of its kind", found.len())],
+        }
+    }
+
     /// The target of a reference; any other value is returned as it is.
     #[track_caller]
     pub fn resolve<'a>(&'a self, value: &'a Value) -> &'a Value {
-        let Some(reference) = value.get("$ref").and_then(Value::as_str) else {
+        if value.get("$ref").is_none() {
             return value;
-        };
-        let pointer = reference.strip_prefix('#').unwrap_or_else(|| panic!("{reference} leads elsewhere"));
-        let found = self.0.pointer(pointer).unwrap_or_else(|| panic!("{reference} leads nowhere"));
+        }
+        let pointer = pointer_of(value);
+        let found = self.0.pointer(pointer).unwrap_or_else(|| panic!("{pointer} leads nowhere"));
         self.resolve(found)
     }
 
@@ -139,6 +177,31 @@ impl Document {
     fn fitting(&self, schemas: &Value, value: &Value) -> usize {
         let schemas = schemas.as_array().unwrap().iter();
         schemas.filter(|schema| self.complaints(schema, value).is_empty()).count()
+    }
+}
+
+/// Where a reference leads in its document.
+#[track_caller]
+fn pointer_of(reference: &Value) -> &str {
+    let text = reference["$ref"].as_str().unwrap();
+    text.strip_prefix('#').unwrap_or_else(|| panic!("{text} leads elsewhere"))
+}
+
+/// Looks at a value and everything in it, each with its place.
+pub fn walk(value: &Value, at: &str, look: &mut impl FnMut(&str, &Value)) {
+    look(at, value);
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                walk(value, &format!("{at}/{name}"), look);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                walk(value, &format!("{at}/{index}"), look);
+            }
+        }
+        _ => {}
     }
 }
 

@@ -1,8 +1,10 @@
 //! A subscriber of a stream: `tungstenite`, which shares no code with the server.
 
 use super::exchange::Exchange;
+use super::schema::Document;
 use serde_json::Value;
 use std::net::TcpStream;
+use std::sync::LazyLock;
 use std::time::Duration;
 use tungstenite::protocol::CloseFrame;
 use tungstenite::{Message, WebSocket};
@@ -11,6 +13,16 @@ use tungstenite::{Message, WebSocket};
 const PATIENCE: Duration = Duration::from_mins(2);
 /// The same in heartbeats, of which one comes in five seconds.
 const BEATS_MAX: usize = 24;
+
+/// What the server said, which is one of the messages in its document.
+#[track_caller]
+pub fn read(text: &str) -> Value {
+    static DOCUMENT: LazyLock<Document> = LazyLock::new(Document::of_streams);
+    let told = serde_json::from_str(text).unwrap();
+    let complaints = DOCUMENT.complaints_of_told(&told);
+    assert!(complaints.is_empty(), "{complaints:#?}: {told}");
+    told
+}
 
 /// One subscriber.
 pub struct Stream(pub WebSocket<TcpStream>);
@@ -46,7 +58,7 @@ impl Stream {
 
     #[track_caller]
     pub fn next(&mut self) -> Value {
-        serde_json::from_str(&self.text()).unwrap()
+        read(&self.text())
     }
 
     /// The next message that is not a heartbeat.

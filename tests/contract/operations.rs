@@ -14,6 +14,7 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (Nobody, "GET /version"),
     (Nobody, "GET /limits"),
     (Nobody, "GET /openapi.json"),
+    (Nobody, "GET /asyncapi.json"),
     // Books.
     (Nobody, "GET /book?token_id={token}"),
     (Nobody, "GET /price?token_id={token}&side=BUY"),

@@ -114,7 +114,7 @@ fn a_backup_of_a_running_exchange_is_that_moment_and_tells_no_later_one() {
         }
 
         let exchange = plan.start();
-        assert_eq!(client.open(&exchange), [before.id_text.clone()], "killed {killed}");
+        assert_eq!(client.open(&exchange), std::slice::from_ref(&before.id_text), "killed {killed}");
         assert_eq!(client.account(&exchange)["balance"], kept["balance"], "killed {killed}");
         for (account, goes_on) in [(&kept, false), (&lost, false), (&client.account(&exchange), true)] {
             assert_eq!(client.goes_on(&exchange, account), goes_on, "killed {killed} {account}");

@@ -1,10 +1,10 @@
 //! What streams hold for clients that do not read.
 
 use super::Site;
-use crate::common::stream::Stream;
+use crate::common::stream::{self, Stream};
 use crate::common::wire::Connection;
 use outcry::domain::Side;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::io::Write;
 use std::time::{Duration, Instant};
 use tungstenite::Message;
@@ -74,7 +74,7 @@ impl Slow {
         match self.stream.0.read().unwrap() {
             Message::Close(frame) => return Some(u16::from(frame.expect("a reason").code)),
             Message::Text(text) => {
-                let message: Value = serde_json::from_str(&text).unwrap();
+                let message = stream::read(&text);
                 self.sequence = message["sequence"].as_u64().unwrap_or(self.sequence);
                 self.beats += usize::from(message["type"] == "heartbeat");
                 assert!(self.beats < Self::BEATS_MAX, "it goes on");

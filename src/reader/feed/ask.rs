@@ -191,6 +191,7 @@ fn credentials(message: &Map<String, Value>) -> Result<Option<Credentials<'_>>, 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     #[test]
     fn messages_of_real_clients_are_read() {
@@ -223,6 +224,18 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn the_document_has_every_name_and_no_other() {
+        let document: Value = serde_json::from_str(&crate::http::asyncapi::TEXT).expect("JSON");
+        let names = |of: &str| {
+            let schema = &document["components"]["schemas"][of]["properties"];
+            schema.as_object().expect("it has names").keys().cloned().collect::<BTreeSet<_>>()
+        };
+        let described: BTreeSet<String> =
+            names("FollowMarkets").union(&names("FollowAccount")).cloned().collect();
+        assert_eq!(described, NAMES.map(str::to_owned).into());
     }
 
     #[test]

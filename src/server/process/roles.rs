@@ -307,7 +307,9 @@ fn needed(lacks: Lacks, registry: &Registry, ledger: &Ledger, shards: u16) -> Op
             let mut accounts: HashSet<_> =
                 ledger.holdings().map(|(wallet, market, _)| (wallet, market)).collect();
             accounts.extend(live().map(|order| (order.wallet, order.market)));
-            accounts.into_iter().for_each(|(_, market)| count(market));
+            for (_, market) in accounts {
+                count(market);
+            }
         }
         Lacks::Books => return None,
     }
