@@ -66,8 +66,8 @@ rejects! {
     Recovering = 0, 425, "recovering", "service not ready";
     /// The log has no room, or a ring between two cores none for orders, or a large answer would be more than 256 MiB
     /// that clients have not read, or a request above 64 KiB more than 128 MiB that they have not read or not sent
-    /// whole, or more orders expire than one request waits for, or another shard may still give back money that is
-    /// missing; nothing was taken.
+    /// whole (for those of one address a quarter of either), or more orders expire than one request waits for, or
+    /// another shard may still give back money that is missing; nothing was taken.
     Busy = 1, 503, "busy", "the exchange is busy, try again";
     /// The exchange takes no orders and no splits. Cancels are always taken.
     TradingDisabled = 2, 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";

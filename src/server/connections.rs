@@ -12,7 +12,9 @@
 //! | `socket` | sockets and the epoll set of one loop |
 //! | `connection` | one connection: bytes in, open requests, bytes out |
 //! | `held` | what clients hold up, over all connections |
+//! | `addresses` | a number for each address, for `house` and `held` |
 
+mod addresses;
 pub(super) mod connection;
 pub(super) mod descriptors;
 pub(super) mod held;

@@ -19,7 +19,7 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::List;
-use super::held::Held;
+use super::held::{Held, Share};
 use super::socket::Interest;
 use crate::domain::{ApiKey, WalletNo};
 use crate::http::Chunked;
@@ -241,8 +241,9 @@ impl Connection {
 
     /// Counts the memory of what it says and of its answers, or of a stream's messages, among all.
     pub(crate) fn count_held(&mut self, held: &Held) {
-        self.input.count_held(held);
-        self.line.count_held(held);
+        let share = held.of(self.door, self.peer);
+        self.input.count_held(share);
+        self.line.count_held(share);
     }
 
     /// True if another request may be taken from the input.

@@ -8,10 +8,15 @@
 //! [`REQUESTS_BYTES_MAX`] on, a request that grows above [`KEPT_BYTES_MAX`] is refused, unless it is an operator's, so
 //! that requests leave room for answers. A buffer of answers is counted after it has grown, so the sum may be above the
 //! limit by as much as the last one grew.
+//!
+//! One address may have a quarter of each limit ([`Addresses`] says who is one), and meets it as if it were all.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::connection::KEPT_BYTES_MAX;
+use super::addresses::Addresses;
+use super::connection::{Door, KEPT_BYTES_MAX};
+use crate::server::requests::proxies::Proxies;
 
 /// What all together may take for an answer to be kept: some 250 of the largest, which are lists of 1 MiB.
 pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
@@ -19,72 +24,154 @@ pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 /// What all together may take for a request to get more than every connection may keep: some 125 of the largest.
 pub(crate) const REQUESTS_BYTES_MAX: usize = HELD_BYTES_MAX / 2;
 
-/// The sum over all loops' connections.
-#[derive(Debug, Default)]
-pub(crate) struct Held(AtomicUsize);
+/// One address has this part of each.
+pub(crate) const PART_OF_ADDRESS: usize = 4;
+
+/// The sums over all loops' connections.
+#[derive(Debug)]
+pub(crate) struct Held {
+    all: AtomicUsize,
+    addresses: Addresses,
+}
 
 impl Held {
+    /// Nobody holds anything; `trusted` proxies are not counted by address.
+    pub(crate) fn new(trusted: Proxies) -> Self {
+        Self { all: AtomicUsize::new(0), addresses: Addresses::new(trusted) }
+    }
+
+    /// What a client holds that came through `door` from `peer`.
+    pub(crate) fn of(&self, door: Door, peer: IpAddr) -> Share<'_> {
+        Share { held: self, peer: (door == Door::Public).then_some(peer) }
+    }
+
+    /// The sum of all.
+    pub(crate) fn bytes(&self) -> usize {
+        self.all.load(Ordering::Relaxed)
+    }
+}
+
+/// One client's part of [`Held`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Share<'a> {
+    held: &'a Held,
+    /// None of an operator's, which is counted among all only.
+    peer: Option<IpAddr>,
+}
+
+impl Share<'_> {
     /// Counts `bytes` for a connection that counted for `counted` before. Returns what it counts for now.
-    pub(crate) fn count(&self, counted: usize, bytes: usize) -> usize {
+    pub(crate) fn count(self, counted: usize, bytes: usize) -> usize {
         let counts = if KEPT_BYTES_MAX < bytes { bytes } else { 0 };
-        // Relaxed: a sum that orders nothing.
+        if counted == counts {
+            return counts;
+        }
+        // Relaxed: sums that order nothing. Those of addresses are below 4 GiB, as that of all is.
+        let of_address = self.of_address();
         if counted < counts {
-            self.0.fetch_add(counts - counted, Ordering::Relaxed);
-        } else if counts < counted {
-            self.0.fetch_sub(counted - counts, Ordering::Relaxed);
+            let more = counts - counted;
+            self.held.all.fetch_add(more, Ordering::Relaxed);
+            of_address.map(|sum| sum.fetch_add(one_buffer(more), Ordering::Relaxed));
+        } else {
+            let less = counted - counts;
+            self.held.all.fetch_sub(less, Ordering::Relaxed);
+            of_address.map(|sum| sum.fetch_sub(one_buffer(less), Ordering::Relaxed));
         }
         counts
     }
 
     /// Whether one more answer of `bytes` may be kept for its client. Loops that ask at the same moment may all get a
     /// yes.
-    pub(crate) fn takes(&self, bytes: usize) -> bool {
+    pub(crate) fn takes(self, bytes: usize) -> bool {
         bytes <= KEPT_BYTES_MAX || self.takes_more(bytes)
     }
 
     /// Whether `bytes` more fit for a stream that then holds more than every connection may.
-    pub(crate) fn takes_more(&self, bytes: usize) -> bool {
-        self.bytes() + bytes <= HELD_BYTES_MAX
+    pub(crate) fn takes_more(self, bytes: usize) -> bool {
+        self.has_room(bytes, HELD_BYTES_MAX)
     }
 
-    /// Whether the buffer of a request may count for `bytes` more. Loops that ask at the same moment may all get a yes.
-    pub(crate) fn takes_request(&self, bytes: usize) -> bool {
-        self.bytes() + bytes <= REQUESTS_BYTES_MAX
+    /// Whether the buffer of a request may count for `bytes` more; an operator's always may. Loops that ask at the same
+    /// moment may all get a yes.
+    pub(crate) fn takes_request(self, bytes: usize) -> bool {
+        self.peer.is_none() || self.has_room(bytes, REQUESTS_BYTES_MAX)
     }
 
-    /// The sum.
-    pub(crate) fn bytes(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+    fn has_room(self, bytes: usize, max: usize) -> bool {
+        let fits = |sum: &AtomicU32| sum.load(Ordering::Relaxed) as usize + bytes <= max / PART_OF_ADDRESS;
+        self.held.bytes() + bytes <= max && self.of_address().is_none_or(fits)
     }
+
+    fn of_address(&self) -> Option<&AtomicU32> {
+        self.peer.and_then(|peer| self.held.addresses.counter(peer))
+    }
+}
+
+fn one_buffer(bytes: usize) -> u32 {
+    u32::try_from(bytes).expect("the buffers of one connection are below 4 GiB")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const ONE: [u8; 4] = [9, 9, 9, 9];
+    const OTHER: [u8; 4] = [1, 1, 1, 1];
+    const PROXY: [u8; 4] = [10, 0, 0, 1];
+
+    fn held() -> Held {
+        Held::new(Proxies::parse(&["10.0.0.0/8".to_owned()]).expect("networks"))
+    }
+
+    fn of(held: &Held, peer: [u8; 4]) -> Share<'_> {
+        held.of(Door::Public, peer.into())
+    }
+
     #[test]
     fn large_answers_are_taken_until_all_together_are_too_much_and_small_ones_always() {
-        let held = Held::default();
-        let first = held.count(0, KEPT_BYTES_MAX);
+        let held = held();
+        let (others, one) = (of(&held, PROXY), of(&held, ONE));
+        let first = others.count(0, KEPT_BYTES_MAX);
         assert_eq!((first, held.bytes()), (0, 0), "what every connection may keep is not counted");
-        let first = held.count(first, HELD_BYTES_MAX - (1 << 20));
-        assert!(held.takes(1 << 20));
-        assert!(!held.takes((1 << 20) + 1));
-        let second = held.count(0, 1 << 20);
-        assert!(!held.takes(KEPT_BYTES_MAX + 1));
-        assert!(held.takes(KEPT_BYTES_MAX));
-        assert_eq!(held.count(first, 0), 0);
+        let first = others.count(first, HELD_BYTES_MAX - (1 << 20));
+        assert!(one.takes(1 << 20));
+        assert!(!one.takes((1 << 20) + 1));
+        let second = one.count(0, 1 << 20);
+        assert!(!one.takes(KEPT_BYTES_MAX + 1));
+        assert!(one.takes(KEPT_BYTES_MAX));
+        assert_eq!(others.count(first, 0), 0);
         assert_eq!(held.bytes(), second);
-        assert_eq!(held.count(second, 7), 0);
+        assert_eq!(one.count(second, 7), 0);
         assert_eq!(held.bytes(), 0);
     }
 
     #[test]
-    fn requests_grow_until_half_of_it_is_taken() {
-        let held = Held::default();
-        held.count(0, REQUESTS_BYTES_MAX - (1 << 20));
-        assert!(held.takes_request(1 << 20));
-        assert!(!held.takes_request((1 << 20) + 1));
-        assert!(held.takes(HELD_BYTES_MAX - REQUESTS_BYTES_MAX), "answers still have the other half");
+    fn requests_grow_until_half_of_it_is_taken_and_an_operators_always() {
+        let held = held();
+        of(&held, PROXY).count(0, REQUESTS_BYTES_MAX - (1 << 20));
+        let one = of(&held, ONE);
+        assert!(one.takes_request(1 << 20));
+        assert!(!one.takes_request((1 << 20) + 1));
+        assert!(one.takes(HELD_BYTES_MAX / PART_OF_ADDRESS), "answers still have the other half");
+        assert!(held.of(Door::Admin, ONE.into()).takes_request(HELD_BYTES_MAX));
+    }
+
+    #[test]
+    fn an_address_has_a_quarter_and_leaves_the_rest_to_others() {
+        let held = held();
+        let [one, other, proxy] = [ONE, OTHER, PROXY].map(|peer| of(&held, peer));
+        let (requests, answers) = (REQUESTS_BYTES_MAX / PART_OF_ADDRESS, HELD_BYTES_MAX / PART_OF_ADDRESS);
+        for (share, most) in [(one, [requests, answers]), (proxy, [REQUESTS_BYTES_MAX, HELD_BYTES_MAX])] {
+            assert!(share.takes_request(most[0]) && !share.takes_request(most[0] + 1), "{most:?}");
+            assert!(share.takes(most[1]) && !share.takes(most[1] + 1), "{most:?}");
+        }
+        let first = one.count(0, requests);
+        assert!(!one.takes_request(KEPT_BYTES_MAX) && one.takes(KEPT_BYTES_MAX));
+        assert!(other.takes_request(requests));
+        let operators = held.of(Door::Admin, ONE.into()).count(0, requests);
+        assert_eq!(one.count(first, requests / 2), requests / 2);
+        assert!(one.takes_request(requests / 2), "the operator's do not count for the address");
+        assert_eq!((one.count(requests / 2, 0), held.bytes()), (0, operators));
+        assert!(one.takes_request(requests));
     }
 }

@@ -6,21 +6,17 @@
 //! | public | `sizes.connections_per_address` | one address alone cannot |
 //! | the operator's | [`OPERATORS_MAX`], of its own | whatever clients do, a market can be closed and metrics be read |
 //!
-//! A trusted proxy's connections are many clients', so those are counted together only.
-//!
-//! The connections of an address are counted in one of [`COUNTERS`] words, which a secret hash chooses. Whoever shares
-//! one with a greedy stranger is turned away with it: at a quarter of the house each, that is four words of them.
+//! A trusted proxy's connections are counted together only ([`Addresses`]).
 //!
 //! A client that finds no room is disconnected at once. `/metrics` counts that; a warning reports it once a minute for
 //! each reason, with the count so far: filling a house should not fill the disk as well.
 
-use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use super::addresses::Addresses;
 use super::connection::Door;
 use crate::server::plan::Plan;
-use crate::server::requests::proxies::{Customer, Proxies};
 
 /// Connections of the operator at once: commands, scrapers and some windows of the console, each of which has a few.
 pub(crate) const OPERATORS_MAX: u32 = 64;
@@ -28,15 +24,16 @@ pub(crate) const OPERATORS_MAX: u32 = 64;
 /// Time between two lines about one door, or about both.
 pub(crate) const SAY_EVERY_MS: u64 = 60_000;
 
-/// Words that count the connections of addresses: several times as many as there are addresses inside, in 256 KiB.
-const COUNTERS: usize = 1 << 16;
-
 /// The clients of all loops together.
 #[derive(Debug)]
 pub(crate) struct House {
     public: Room,
     operators: Room,
+    /// Of the public ones, how many each address has.
     addresses: Addresses,
+    per_address_max: u32,
+    /// Until when nothing more is said of addresses.
+    addresses_silent_until_ms: AtomicU64,
 }
 
 /// What there is no room in.
@@ -55,7 +52,9 @@ impl House {
         Self {
             public: Room::new(limits.connections_max),
             operators: Room::new(OPERATORS_MAX),
-            addresses: Addresses::new(limits.connections_per_address_max, plan.proxies.clone()),
+            addresses: Addresses::new(plan.proxies.clone()),
+            per_address_max: limits.connections_per_address_max,
+            addresses_silent_until_ms: AtomicU64::new(0),
         }
     }
 
@@ -65,7 +64,7 @@ impl House {
         let counter = self.counter(door, peer);
         let full = if !add_below(&room.inside, room.max) {
             Full::Door
-        } else if counter.is_some_and(|counter| !add_below(counter, self.addresses.max)) {
+        } else if counter.is_some_and(|counter| !add_below(counter, self.per_address_max)) {
             room.inside.fetch_sub(1, Ordering::Relaxed);
             Full::Address
         } else {
@@ -103,7 +102,7 @@ impl House {
         let room = self.behind(door);
         let silent_until_ms = match full {
             Full::Door => &room.silent_until_ms,
-            Full::Address => &self.addresses.silent_until_ms,
+            Full::Address => &self.addresses_silent_until_ms,
         };
         if elapsed_ms < silent_until_ms.load(Ordering::Relaxed) {
             return None;
@@ -122,7 +121,7 @@ impl House {
             (Full::Address, _) => format!(
                 "sizes.connections_per_address: {peer} has all {} that one address may have; clients turned away so \
                  far: {turned_away}; a proxy of yours belongs into trusted_proxies",
-                self.addresses.max
+                self.per_address_max
             ),
         })
     }
@@ -152,35 +151,6 @@ impl Room {
             turned_away: AtomicU64::new(0),
             silent_until_ms: AtomicU64::new(0),
         }
-    }
-}
-
-/// How many public connections each address has.
-#[derive(Debug)]
-struct Addresses {
-    max: u32,
-    trusted: Proxies,
-    secret: RandomState,
-    counters: Box<[AtomicU32]>,
-    silent_until_ms: AtomicU64,
-}
-
-impl Addresses {
-    fn new(max: u32, trusted: Proxies) -> Self {
-        Self {
-            max,
-            trusted,
-            secret: RandomState::new(),
-            counters: (0..COUNTERS).map(|_| AtomicU32::new(0)).collect(),
-            silent_until_ms: AtomicU64::new(0),
-        }
-    }
-
-    fn counter(&self, peer: IpAddr) -> Option<&AtomicU32> {
-        let peer = peer.to_canonical();
-        let low = self.secret.hash_one(Customer::at(peer)) & (COUNTERS as u64 - 1);
-        let counter = &self.counters[usize::try_from(low).expect("a few bits")];
-        (!self.trusted.trust(peer)).then_some(counter)
     }
 }
 

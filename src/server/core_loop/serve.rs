@@ -262,7 +262,7 @@ impl CoreLoop {
     /// The rest of a request, which will have at most `needed` bytes, must come within `head_ms` of its first bytes. It
     /// is refused if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
-        if !connection.input.hold_more(needed, connection.door, &self.shared.held) {
+        if !connection.input.hold_more(needed, self.shared.held.of(connection.door, connection.peer)) {
             refuse(&mut connection.line, Reject::Busy, respond::Connection::Close);
             return hear_no_rest(connection);
         }

@@ -12,7 +12,7 @@ use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::Party;
 use crate::reader::{Channel, Heard};
-use crate::server::connections::connection::{Connection, Door, Hears, KEPT_BYTES_MAX, Stream};
+use crate::server::connections::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::held::Held;
 use crate::server::connections::socket::{self, Moved};
 use crate::server::connections::{Client, List};
@@ -49,7 +49,8 @@ const BUSY: Close = close(
     4_002,
     "too much is unread by all",
     "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them; or clients \
-     hold 128 MiB, and a message of nearly 64 KiB was on its way: come back with `from`.",
+     hold 128 MiB, and a message of nearly 64 KiB was on its way; of one address, a quarter of either is enough. Come \
+     back with `from`.",
 );
 /// Nothing received for `Limits::idle_ms`.
 const IDLE: Close =
@@ -132,13 +133,14 @@ impl CoreLoop {
             if !self.pay_for_messages(connection) {
                 return Step::Held;
             }
+            let held = self.shared.held.of(connection.door, connection.peer);
             let Connection { input, stream, line, .. } = connection;
             let stream = stream.as_mut().expect("it is a stream");
             let (next, used) = match stream.frames.next(input.unread_mut()) {
                 Err(fault) => (Next::Close(fault.code(), fault.reason()), 0),
                 Ok((None, used)) => {
                     input.used(used);
-                    if input.hold_more(stream.frames.needs(), Door::Public, &self.shared.held) {
+                    if input.hold_more(stream.frames.needs(), held) {
                         return Step::Partial;
                     }
                     (Next::Close(BUSY.code, BUSY.reason), 0)
@@ -450,7 +452,8 @@ fn unread_bytes(connection: &Connection) -> usize {
 
 /// Whether a frame fits into what one stream may always hold, or into what all may.
 fn takes(connection: &Connection, frame: &[u8], held: &Held) -> bool {
-    connection.line.unsent() + frame.len() <= KEPT_BYTES_MAX || held.takes_more(frame.len())
+    let share = held.of(connection.door, connection.peer);
+    connection.line.unsent() + frame.len() <= KEPT_BYTES_MAX || share.takes_more(frame.len())
 }
 
 /// Gives the socket what it takes. A client that is gone is found when its turn comes.
@@ -484,18 +487,21 @@ mod tests {
     use crate::limits::{Mode, RateLimits, Scope};
     use crate::server::connections::connection::Door;
     use crate::server::connections::held::HELD_BYTES_MAX;
+    use crate::server::requests::proxies::Proxies;
     use std::io::Read;
-    use std::net::IpAddr;
+    use std::net::{IpAddr, Ipv4Addr};
     use std::os::unix::net::UnixStream;
+
+    const PEER: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
 
     /// A sum that others have filled, a connection, and its client's end.
     fn full_house() -> (Held, Connection, UnixStream) {
-        let held = Held::default();
-        held.count(0, HELD_BYTES_MAX);
+        let held = Held::new(Proxies::default());
+        held.of(Door::Admin, PEER).count(0, HELD_BYTES_MAX);
         let (ours, theirs) = UnixStream::pair().expect("a pair");
         ours.set_nonblocking(true).expect("a setting");
         let mut connection = Connection::empty();
-        connection.occupy(ours.into(), IpAddr::from([127, 0, 0, 1]), Door::Public);
+        connection.occupy(ours.into(), PEER, Door::Public);
         (held, connection, theirs)
     }
 
@@ -507,7 +513,7 @@ mod tests {
     #[test]
     fn what_a_stream_holds_is_counted_among_all_and_given_back() {
         let (held, mut connection, _theirs) = full_house();
-        let room = Held::default();
+        let room = Held::new(Proxies::default());
         put_frame(&mut connection, &vec![1; KEPT_BYTES_MAX + 1], &room).expect("there is room");
         assert!(KEPT_BYTES_MAX < room.bytes(), "{}", room.bytes());
         drop(connection.vacate());
@@ -520,7 +526,7 @@ mod tests {
         let (_, mut connection, mut theirs) = full_house();
         let limits = RateLimits::new(Mode::Off, [None; Scope::ALL.len()], [1, 2]);
         connection.stream = Some(Box::new(begun(Channel::Market, limits.ipv4(0), 0)));
-        let (held, frame) = (Held::default(), [1; 1 << 10]);
+        let (held, frame) = (Held::new(Proxies::default()), [1; 1 << 10]);
         for _ in 0..4 * QUEUED_BYTES_MAX / frame.len() {
             put_frame(&mut connection, &frame, &held).expect("there is room");
             assert!(connection.line.unsent() <= QUEUED_BYTES_MAX + frame.len());

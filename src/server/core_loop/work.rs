@@ -127,7 +127,11 @@ impl CoreLoop {
 
     /// Puts the answer of a read into its place in the line; a large one only if there is memory for it.
     pub(super) fn deliver(&mut self, mut job: ReadJob) {
-        if !self.shared.held.takes(job.answer.len()) {
+        // If the client is gone, so is the answer.
+        let takes = self.connections.look(job.client.slot).is_none_or(|connection| {
+            self.shared.held.of(connection.door, connection.peer).takes(job.answer.len())
+        });
+        if !takes {
             let connection = connection_word(job.keep_alive);
             job.answer = Vec::new();
             write_refusal(&mut job.answer, Reject::Busy, Reject::Busy.wire().status, connection);

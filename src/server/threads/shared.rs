@@ -91,7 +91,7 @@ impl Shared {
             snapshots: Requests::new(plan.topology.followers()),
             ending,
             house: House::new(&plan),
-            held: Held::default(),
+            held: Held::new(plan.proxies.clone()),
             drained: AtomicU32::new(0),
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             journal_tally: CachePadded::default(),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use super::{Door, Held, KEPT_BYTES_MAX};
+use super::{KEPT_BYTES_MAX, Share};
 use crate::http::Limits;
 
 /// What a connection's input buffer holds without growing: several orders, one full head.
@@ -125,13 +125,12 @@ impl Input {
     /// itself may never come. False if there is no room among what all clients hold, which an operator's request does not
     /// need.
     #[must_use]
-    pub(crate) fn hold_more(&mut self, bytes: usize, door: Door, held: &Held) -> bool {
+    pub(crate) fn hold_more(&mut self, bytes: usize, held: Share<'_>) -> bool {
         let bytes = size_for(bytes.min(2 * self.unread().len()));
         if bytes <= self.bytes.len() {
             return true;
         }
-        let is_large = KEPT_BYTES_MAX < bytes && door == Door::Public;
-        if is_large && !held.takes_request(bytes - self.counted_bytes) {
+        if KEPT_BYTES_MAX < bytes && !held.takes_request(bytes - self.counted_bytes) {
             return false;
         }
         self.hold(bytes);
@@ -140,7 +139,7 @@ impl Input {
     }
 
     /// Counts its memory among what all clients hold.
-    pub(super) fn count_held(&mut self, held: &Held) {
+    pub(super) fn count_held(&mut self, held: Share<'_>) {
         self.counted_bytes = held.count(self.counted_bytes, self.bytes.len());
     }
 
@@ -181,14 +180,18 @@ fn size_for(bytes: usize) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::connections::connection::Door;
+    use crate::server::connections::held::Held;
+    use crate::server::requests::proxies::Proxies;
 
     #[test]
     fn a_request_gets_memory_as_its_bytes_come_and_gives_it_back_when_it_is_used() {
-        let (mut input, held) = (Input::new(), Held::default());
+        let (mut input, held) = (Input::new(), Held::new(Proxies::default()));
+        let share = held.of(Door::Public, [9, 9, 9, 9].into());
         let needed = 1 << 20;
         let mut came = 0;
         while came < needed {
-            assert!(input.hold_more(needed, Door::Public, &held));
+            assert!(input.hold_more(needed, share));
             assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
             let count = input.room().len().min(needed - came);
             assert!(0 < count, "there is always room for more");
@@ -198,7 +201,7 @@ mod tests {
         assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
         input.used(needed - 3);
         assert_eq!((input.unread(), input.came_ns()), (&[0; 3][..], 1), "what is behind it stays");
-        input.count_held(&held);
+        input.count_held(share);
         assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
     }
 

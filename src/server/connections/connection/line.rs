@@ -2,7 +2,7 @@
 
 use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
-use crate::server::connections::held::Held;
+use crate::server::connections::held::Share;
 use crate::server::requests::pages::{Page, Pages};
 use crate::server::requests::toll::Toll;
 use crate::server::threads::tally::Tally;
@@ -84,7 +84,7 @@ pub(crate) struct Line {
     held_bytes: usize,
     /// The part of it that is written.
     ready_bytes: usize,
-    /// The bytes that it counts for in [`Held`].
+    /// The bytes that it counts for in its [`Share`].
     counted_bytes: usize,
     /// The guess of the next read's answer: the last answer's bytes or half the last guess, whichever is more.
     guess_bytes: usize,
@@ -371,7 +371,7 @@ impl Line {
     }
 
     /// Counts the memory of its answers, or of a stream's messages, among what all clients hold.
-    pub(super) fn count_held(&mut self, held: &Held) {
+    pub(super) fn count_held(&mut self, held: Share<'_>) {
         let bytes = self.output.capacity() + self.ready_bytes;
         self.counted_bytes = held.count(self.counted_bytes, bytes);
     }

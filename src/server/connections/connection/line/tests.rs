@@ -2,6 +2,8 @@
 
 use super::*;
 use crate::server::connections::connection::Connection;
+use crate::server::connections::held::Held;
+use crate::server::requests::proxies::Proxies;
 
 fn answered(connection: &mut Connection, number: u32, text: &[u8], at: u64) {
     connection.line.answer(number).expect("open").extend_from_slice(text);
@@ -212,7 +214,7 @@ fn an_answer_for_a_client_that_left_is_nobodys() {
 
 #[test]
 fn answers_count_among_all_from_when_they_are_written_until_they_are_sent_or_their_client_leaves() {
-    let (held, large) = (Held::default(), vec![b'x'; 2 * KEPT_BYTES_MAX]);
+    let (held, large) = (Held::new(Proxies::default()), vec![b'x'; 2 * KEPT_BYTES_MAX]);
     let mut connection = Connection::empty();
     for number in [0, 1] {
         connection.line.open(Intent::Read);
