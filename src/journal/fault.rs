@@ -131,7 +131,14 @@ pub enum Fault {
         /// This directory.
         data_dir: PathBuf,
     },
-    /// A directory is said to be a copy, and its own last process left a log file with what only that has.
+    /// A log file that this process may not open.
+    LogOfOtherUser {
+        /// The log file.
+        log: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+    /// A directory is said to be a copy, and its own last process left a log file.
     NoCopy {
         /// The log file.
         log: PathBuf,
@@ -332,10 +339,16 @@ impl fmt::Display for Fault {
                 data_dir.display(),
                 log = log.display()
             ),
+            Self::LogOfOtherUser { log, error } => write!(
+                out,
+                "log_path: {log}: open: {error}; it may have what segments do not: make it this user's (chown), or rm \
+                 {log} to go on without what only it has; nothing was changed",
+                log = log.display()
+            ),
             Self::NoCopy { log, data_dir } => write!(
                 out,
-                "--new-identity: {} is no copy: its last process left the log {log}, and what only that has would be \
-                 lost; start without --new-identity (with log_path {log}, if that is not where it is looked for), \
+                "--new-identity: {} is no copy: its last process left the log {log}, and what only that may have would \
+                 be lost; start without --new-identity (with log_path {log}, if that is not where it is looked for), \
                  or rm {log} to go on without it; nothing was changed",
                 data_dir.display(),
                 log = log.display()
@@ -417,7 +430,7 @@ impl fmt::Display for Fault {
 impl std::error::Error for Fault {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Io { error, .. } => Some(error),
+            Self::Io { error, .. } | Self::LogOfOtherUser { error, .. } => Some(error),
             _ => None,
         }
     }

@@ -19,7 +19,8 @@
 //! A file without the magic is one whose maker died before using it: it holds nothing.
 
 use std::ffi::OsString;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -30,6 +31,7 @@ use super::disk::{Disk, in_memory, is_locked, lock, open_shared, reserve, reserv
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
+use super::verdict::Heir;
 use crate::domain::Position;
 use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
@@ -71,7 +73,9 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
 
 /// The log at `path` and whose it is, if no process has it.
 fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
-    let file = File::open(&path).ok()?;
+    // To open a pipe would wait for whoever writes to it.
+    let file =
+        std::fs::metadata(&path).ok().filter(Metadata::is_file).and_then(|_| File::open(&path).ok())?;
     // One that is in use may be emptied while it is read.
     if is_locked(&file).unwrap_or(true) {
         return None;
@@ -80,20 +84,43 @@ fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
     Some((path, owner))
 }
 
-/// The log, other than `ours`, that the last process of the data directory at `place` left, in `directory` or where
-/// `known` says that it had it, if it ran in this `boot` and in `epoch`.
+/// The log, other than `ours`, that the last process of the heir's data directory left, in `directory` or where `known`
+/// says that it had it, if it ran in this boot and in `epoch`; or that of the directory that this one was copied or moved
+/// from. A fault if the known one may not be read.
 pub(crate) fn left_elsewhere(
     (directory, known): (&Path, Option<PathBuf>),
     ours: &Path,
-    place: [u64; 2],
-    boot: [u8; 16],
+    heir: &Heir<'_>,
     epoch: u32,
-) -> Option<(PathBuf, Owner)> {
-    let known = known.filter(|path| path != ours).and_then(owned);
-    known
-        .into_iter()
-        .chain(others(directory, ours))
-        .find(|(_, owner)| (owner.place, owner.boot, owner.epoch) == (place, boot, epoch))
+) -> Result<Option<(PathBuf, Owner)>, Fault> {
+    let known = known.filter(|path| path != ours);
+    if let Some(known) = &known {
+        refuse_unreadable(known)?;
+    }
+    let known = known.and_then(owned);
+    let is_last = |owner: &Owner| {
+        let is_heirs = owner.place == heir.place || owner.exchange == *heir.exchange.as_bytes();
+        is_heirs && (owner.boot, owner.epoch) == (heir.boot, epoch)
+    };
+    Ok(known.into_iter().chain(others(directory, ours)).find(|(_, owner)| is_last(owner)))
+}
+
+/// Refuses a log that is there and may not be read: it may have what segments do not.
+fn refuse_unreadable(path: &Path) -> Result<(), Fault> {
+    match std::fs::metadata(path).map(|about| about.is_file()) {
+        Ok(true) => File::open(path).map(drop).map_err(|error| unopened(path, error)),
+        Ok(false) => Ok(()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+        Err(error) => Err(unopened(path, error)),
+    }
+}
+
+/// Why a log cannot be opened, with a way out if it is another user's.
+fn unopened(path: &Path, error: std::io::Error) -> Fault {
+    match error.kind() {
+        ErrorKind::PermissionDenied => Fault::LogOfOtherUser { log: path.to_path_buf(), error },
+        _ => Fault::io("open", path)(error),
+    }
 }
 
 /// Where the newest start of `data_dir` had its log; none if none has begun a journal.
@@ -144,7 +171,7 @@ pub(crate) struct LogFile {
 impl LogFile {
     /// Opens the file, makes it if need be, and locks it. Only a regular file will do: logs get removed.
     pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
-        let file = open_shared(path).map_err(Fault::io("open", path))?;
+        let file = open_shared(path).map_err(|error| unopened(path, error))?;
         if !file.metadata().map_err(Fault::io("look at", path))?.is_file() {
             let what = "a log: it is a device, a pipe or a socket; give another log_path";
             return Err(Fault::Foreign { path: path.to_path_buf(), what });
@@ -181,8 +208,8 @@ impl LogFile {
     pub(crate) fn read_only(path: &Path) -> Result<Option<Left>, Fault> {
         match File::open(path) {
             Ok(file) => read_left(&file, path, copied),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(Fault::io("open", path)(error)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unopened(path, error)),
         }
     }
 

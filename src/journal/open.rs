@@ -8,10 +8,11 @@
 //!    segments, still in that epoch;
 //! 4. reserve the room for the new log, store the directory's new identity, if it is to have one, and write a mark in
 //!    the next epoch, which makes the old log file stale;
-//! 5. empty the log file and begin.
+//! 5. empty the log file, and make the first frame of the epoch durable: from here on the journal goes on.
 //!
 //! A start that is refused on the way leaves the identity as it was, so the next start finds the log file that this one
-//! would have left aside. A new directory gets its identity before its first segment.
+//! would have left aside. A new directory gets its identity before its first segment. An epoch without a frame is one of
+//! a start that never went on: nobody was told anything, so nothing of it can be missing.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -28,7 +29,7 @@ use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{DataDir, Identity, boot_id, identify, log_name};
 use super::layout::Start;
-use super::log::Log;
+use super::log::{Log, Look};
 use super::logfile::{LogFile, Owner, keep_path, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
@@ -115,6 +116,8 @@ pub struct Recovered {
     pub end: Position,
     /// The epoch of this start.
     pub epoch: u32,
+    /// The epoch of the last start that went on; 0 if there was none.
+    pub before: u32,
     /// Whether the last process stopped in good order, or there was none.
     pub closed: bool,
     /// Whether the last process's log file was there: if so, nothing that was committed is missing.
@@ -283,9 +286,9 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     };
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
-    if fit.is_none() {
-        refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
-    }
+    let seen_elsewhere =
+        fit.is_none() && refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
+    let log_taken = fit.is_some() || seen_elsewhere;
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
     if found.numbers.is_empty()
@@ -308,7 +311,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     };
     // Frames that only the log has come after any mark in the segments.
     let closed = adopted.frames == 0 && found.is_closed();
-    if !closed && fit.is_none() {
+    if !closed && !log_taken {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
              at position {}, and what was committed after it but not durable is lost",
@@ -319,9 +322,10 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         frames: found.frames + adopted.frames,
         snapshot: base.as_ref().map(|base| (base.position, base.frames)),
         closed,
-        log_taken: fit.is_some(),
+        log_taken,
         end: batches.end(),
         epoch: found.epoch + 1,
+        before: if adopted.frames == 0 { found.frames_epoch } else { found.epoch },
         cut: found.cut,
         adopted_bytes: adopted.bytes,
         uncommitted_bytes: adopted.uncommitted_bytes,
@@ -395,8 +399,14 @@ impl Opened {
     /// Raises the epoch, empties the log file, and starts the journal thread.
     ///
     /// `shards` is the number of loops that decide orders. The log begins with a `Start` record, the first frame for
-    /// whoever follows from `recovered().end`.
-    pub fn start(mut self, time: TimeMs, shards: u16, listener: Box<dyn Listener>) -> Result<Started, Fault> {
+    /// whoever follows from `recovered().end`, which is durable when this returns. A refusal leaves nothing that the next
+    /// start would miss.
+    pub fn start(
+        mut self,
+        time: TimeMs,
+        shards: u16,
+        mut listener: Box<dyn Listener>,
+    ) -> Result<Started, Fault> {
         let ring_bytes = self.options.log_bytes;
         let bytes_min = log_bytes_min(shards);
         if ring_bytes < bytes_min {
@@ -411,7 +421,9 @@ impl Opened {
         let epoch = self.batches.raise_epoch();
         assert!(epoch == self.recovered.epoch, "the epoch rises by one");
         self.batches.write()?;
-        self.batches.tend_spare()?;
+        if let Err(fault) = self.batches.tend_spare() {
+            listener.not_ahead(&fault);
+        }
         keep_path(&self.data_dir.path, &self.log_file.path, &self.disk)?;
         let owner = Owner {
             exchange: *self.identity.exchange.as_bytes(),
@@ -424,16 +436,31 @@ impl Opened {
         let log = self.log_file.begin(&owner, self.data_dir.file, ring_bytes, self.recovered.end)?;
         let log = Arc::new(log);
         let start = Start { time, cut_bytes: self.recovered.cut_bytes(), shards };
-        let mut payload = Vec::new();
-        start.encode(&mut payload);
-        log.append(Start::KIND, &payload);
         // Half of the ring, or half of what remains beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
         let looks_max = self.options.looks_max;
-        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener)
-            .map_err(Fault::io("start the journal thread of", &path))?;
+        let writer = begin(&log, &start, &mut self.batches).and_then(|()| {
+            let spawned =
+                WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener);
+            spawned.map_err(Fault::io("start the journal thread of", &path))
+        });
+        // Segments have all that it has, and left behind it would be ahead of a backup in the directory's place.
+        let writer = writer.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
         Ok(Started { log, segments: self.segments, writer })
     }
+}
+
+/// Appends the first frame of an epoch, and makes it durable.
+fn begin(log: &Log, start: &Start, batches: &mut Batches) -> Result<(), Fault> {
+    let mut payload = Vec::new();
+    start.encode(&mut payload);
+    let span = log.append(Start::KIND, &payload);
+    let copied = log.copy(span.start, batches.free());
+    assert!(matches!(copied, Look::Bytes(_)), "nobody else has the log yet");
+    batches.take();
+    batches.write()?;
+    log.set_durable(batches.end());
+    Ok(())
 }
 
 /// The smallest ring with which `shards` shards can work.

@@ -46,6 +46,8 @@ pub(crate) struct Scan {
     pub(crate) chain: u64,
     /// The epoch of the last batch; 0 if there is none.
     pub(crate) epoch: u32,
+    /// The epoch of the last frame; 0 if there is none.
+    pub(crate) frames_epoch: u32,
     pub(crate) frames: u64,
     /// The kind of the last frame in that epoch; padding if there is none.
     pub(crate) last_kind: u16,
@@ -71,9 +73,10 @@ pub(crate) struct Reach<'a> {
 }
 
 impl Scan {
-    /// Whether the last process stopped in good order, or there was none.
+    /// Whether the last process stopped in good order, or there was none. One that left no frame of its epoch was told
+    /// nothing and told nobody anything: its first frame is durable before it begins.
     pub(crate) fn is_closed(&self) -> bool {
-        self.last_kind == Close::KIND || (self.frames == 0 && self.epoch == 0)
+        self.last_kind == Close::KIND || self.frames_epoch < self.epoch || self.epoch == 0
     }
 
     /// A fault, which names the flaw if there was one, unless the walk came as far as `end`.
@@ -99,6 +102,7 @@ impl Scan {
             durable: FIRST_POSITION,
             chain: chain_start(journal),
             epoch: 0,
+            frames_epoch: 0,
             frames: 0,
             last_kind: PADDING,
             segment: 0,
@@ -114,6 +118,8 @@ impl Scan {
                 durable: base.durable,
                 chain: base.chain,
                 epoch: base.epoch,
+                // Only a process that has gone on makes snapshots.
+                frames_epoch: base.epoch,
                 frames: base.frames,
                 last_kind: base.last_kind,
                 segment: base.segment,
@@ -186,6 +192,9 @@ impl Scan {
         self.end = header.end();
         self.durable = self.durable.max(header.durable);
         self.epoch = header.epoch;
+        if 0 < count {
+            self.frames_epoch = header.epoch;
+        }
         self.frames += count;
         self.last_kind = last_kind;
         Entry { position: header.first, segment: number, row }.push_if_far(&mut self.entries);

@@ -83,33 +83,43 @@ pub(crate) fn fit(
 }
 
 /// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
-/// `log_path`, that this process left and that alone has some frames, whatever identity the heir claims. One that
-/// contradicts the segments is of a directory that was in this one's place.
+/// `log_path`, that this process left and that alone has some frames, or may have them, whatever identity the heir
+/// claims. One that contradicts the segments is of a directory that was in this one's place. True if there is one and
+/// segments have all of it.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
     heir: &Heir<'_>,
     found: &Scan,
     segments: &Arc<Segments>,
-) -> Result<(), Fault> {
+) -> Result<bool, Fault> {
     if found.is_closed() {
-        return Ok(());
+        return Ok(false);
     }
     let places = (shared_memory, known_path(heir.data_dir));
-    let elsewhere = left_elsewhere(places, log_path, heir.place, heir.boot, found.epoch);
-    let Some((log, owner)) = elsewhere else {
-        return Ok(());
+    let Some((log, owner)) = left_elsewhere(places, log_path, heir, found.epoch)? else {
+        return Ok(false);
     };
+    let data_dir = heir.data_dir.to_path_buf();
+    let is_own = owner.place == heir.place;
+    match heir.claimed {
+        Claimed::NewIdentity if is_own => return Err(Fault::NoCopy { log, data_dir }),
+        // Of the original, which goes on with it.
+        Claimed::NewIdentity => return Ok(false),
+        Claimed::AsItIs | Claimed::AdoptLog => {}
+    }
     let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
-    let fit = fit(left, found, segments, heir.data_dir, &mut Vec::new()).ok().flatten();
-    if fit.is_none_or(|fit| fit.more_bytes == 0) {
-        return Ok(());
+    match fit(left, found, segments, heir.data_dir, &mut Vec::new()).ok().flatten() {
+        None => Ok(false),
+        Some(fit) if fit.more_bytes == 0 => Ok(true),
+        Some(_) if !is_own && heir.claimed == Claimed::AsItIs => {
+            Err(Fault::LogOfOtherDirectory { log, owner: owner.data_dir, data_dir })
+        }
+        Some(_) => {
+            let owner = Uuid::from_bytes(owner.exchange);
+            Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
+        }
     }
-    let (owner, data_dir) = (Uuid::from_bytes(owner.exchange), heir.data_dir.to_path_buf());
-    if heir.claimed == Claimed::NewIdentity {
-        return Err(Fault::NoCopy { log, data_dir });
-    }
-    Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
 }
 
 /// Leaves a log file of an earlier epoch aside: segments have gone on without it.

@@ -154,6 +154,49 @@ fn a_new_identity_is_refused_where_it_would_lose_what_only_the_log_has() {
 }
 
 #[test]
+fn a_new_identity_again_is_refused_after_a_crash_though_segments_have_it_all() {
+    let home = died();
+    let copied = copied(&home);
+    let claimed = Options { claimed: Claimed::NewIdentity, ..copied.options() };
+    let again = || open_on(claimed.clone(), Disk::default(), BOOT);
+    let started = start(again().unwrap());
+    started.writer.abandon().unwrap();
+    drop(started.log);
+    assert!(matches!(again(), Err(Fault::NoCopy { .. })));
+    assert!(!copied.open().unwrap().recovered().may_have_lost());
+}
+
+#[test]
+fn a_directory_that_was_moved_finds_its_log_at_another_path_too() {
+    let home = died();
+    let moved = copied(&home);
+    let elsewhere = |claimed| {
+        let log_path = Some(home.memory.path().join("a-log"));
+        open_on(Options { log_path, claimed, ..moved.options() }, Disk::default(), BOOT)
+    };
+    let fault = elsewhere(Claimed::AsItIs).unwrap_err();
+    assert!(matches!(&fault, Fault::LogOfOtherDirectory { log, .. } if *log == home.log_path()), "{fault}");
+    let fault = elsewhere(Claimed::AdoptLog).unwrap_err();
+    assert!(matches!(&fault, Fault::LogElsewhere { log, .. } if *log == home.log_path()), "{fault}");
+    assert_eq!(payloads(&elsewhere(Claimed::NewIdentity).unwrap()), [payload(1)], "a copy goes on without");
+}
+
+#[test]
+fn a_log_elsewhere_of_which_segments_have_all_is_no_loss() {
+    let home = Home::new();
+    let started = home.start();
+    let span = started.log.append(KIND, &payload(1));
+    wait_durable(&started.log, span.end);
+    started.writer.abandon().unwrap();
+    drop(started.log);
+    let elsewhere = Options { log_path: Some(home.memory.path().join("a-log")), ..home.options() };
+    let opened = open_on(elsewhere, Disk::default(), BOOT).unwrap();
+    let recovered = opened.recovered();
+    assert!(!recovered.may_have_lost(), "{recovered:?}");
+    assert!(recovered.notes.iter().all(|note| !note.contains("lost")), "{recovered:?}");
+}
+
+#[test]
 fn a_start_that_dies_at_any_step_of_giving_an_identity_leaves_a_directory_that_starts() {
     for is_new in [true, false] {
         for good in 0.. {

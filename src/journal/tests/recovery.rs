@@ -37,28 +37,52 @@ fn a_new_directory_begins_empty_and_goes_on_after_a_stop() {
 }
 
 #[test]
-fn a_death_before_the_first_frame_is_durable_is_no_stop_in_good_order() {
+fn a_start_that_never_went_on_has_lost_nothing_wherever_it_ended() {
     // What was before: nothing, or a start and a stop in good order, which left a `Start` and a `Close`.
     for stops in [0, 1] {
-        // The disk that a start needs, and not one operation more.
-        let started = (0..).find_map(|good| {
+        let mut raised = 0;
+        for good in 0.. {
             let home = Home::new();
             for _ in 0..stops {
                 home.start().writer.stop(TimeMs(1)).unwrap();
             }
-            let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT).ok()?;
-            let started = opened.start(TimeMs(1), SHARDS, Box::new(|_| ())).ok()?;
-            Some((home, started))
-        });
-        let (home, started) = started.unwrap();
+            let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT);
+            let started = opened.and_then(|opened| opened.start(TimeMs(1), SHARDS, Box::new(|_| ())));
+            if let Ok(started) = started {
+                // The disk that a start needs, and not one operation more.
+                started.writer.abandon().unwrap();
+                break;
+            }
+            let mut logs = std::fs::read_dir(home.memory.path()).unwrap();
+            assert!(logs.next().is_none(), "a start that was refused leaves no log");
+            let opened = home.open().unwrap();
+            let recovered = opened.recovered();
+            assert!(!recovered.may_have_lost(), "{good}: {recovered:?}");
+            assert!(recovered.notes.iter().all(|note| !note.contains("lost")), "{good}: {recovered:?}");
+            assert_eq!((recovered.frames, recovered.before), (2 * u64::from(stops), stops), "{good}");
+            raised += u32::from(stops + 1 < recovered.epoch);
+        }
+        assert!(0 < raised, "some of them had raised the epoch");
+    }
+}
+
+#[test]
+fn a_death_after_the_first_frame_is_no_stop_in_good_order() {
+    for stops in [0, 1] {
+        let home = Home::new();
+        for _ in 0..stops {
+            home.start().writer.stop(TimeMs(1)).unwrap();
+        }
+        let started = home.start();
+        started.writer.abandon().unwrap();
         started.log.append(KIND, &payload(1));
-        started.writer.stop(TimeMs(2)).unwrap_err();
         drop(started.log);
         std::fs::remove_file(home.log_path()).unwrap();
 
         let opened = home.open().unwrap();
         let recovered = opened.recovered();
-        assert_eq!((recovered.frames, recovered.closed), (2 * stops, false));
+        let epoch = u32::try_from(stops).unwrap() + 1;
+        assert_eq!((recovered.frames, recovered.closed, recovered.before), (2 * stops + 1, false, epoch));
         assert!(recovered.may_have_lost());
         assert!(
             recovered.notes.iter().any(|note| note.contains("its log file is gone or empty")),

@@ -342,7 +342,9 @@ impl Options {
     /// The log's own path, if it is not the usual one.
     #[must_use]
     pub fn log_path(&self) -> Option<PathBuf> {
-        (!self.journal_log_path.is_empty()).then(|| PathBuf::from(&self.journal_log_path))
+        // Absolute, as a later start may be from another folder.
+        let absolute = |path| std::path::absolute(path).unwrap_or_else(|_| PathBuf::from(path));
+        (!self.journal_log_path.is_empty()).then(|| absolute(&self.journal_log_path))
     }
 
     fn render(&self, line: impl Fn(&str, &str) -> String) -> String {

@@ -108,8 +108,8 @@ pub(crate) fn restore(
     let end = opened.recovered().end;
     // A copy's history parts from its original's, and the same numbers stand for other things there.
     let is_continued = !opened.recovered().may_have_lost() && !plan.new_identity;
-    let stream_ids = streams::ids(&plan.data_dir, opened.recovered().epoch, is_continued)?;
-    made_with::keep(&plan.data_dir, &secret, plan.chain_id)?;
+    let stream_ids = streams::ids(&plan.data_dir, opened.recovered().before, is_continued)?;
+    let epoch = opened.recovered().epoch;
     let master = MasterSecret::new(&secret);
     let exchange = *opened.exchange().as_bytes();
 
@@ -137,7 +137,9 @@ pub(crate) fn restore(
     };
     let state = State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_ids };
     let mut held = Held { writer: Some(journal), recovered, ..Held::default() };
-    match give_roles(shared, state, parts, &mut held) {
+    let kept = streams::keep(&plan.data_dir, epoch, &state.stream_ids)
+        .and_then(|()| made_with::keep(&plan.data_dir, &secret, plan.chain_id));
+    match kept.and_then(|()| give_roles(shared, state, parts, &mut held)) {
         Ok(()) => Ok(held),
         Err(why) => {
             held.end_search();

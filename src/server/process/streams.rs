@@ -7,13 +7,16 @@
 //!
 //! | `stream-ids` in the data directory | so earlier ids |
 //! |---|---|
-//! | was written by the start before, after which nothing is missing | stay good, the newest [`KEPT`] |
+//! | was written by the last start that went on, after which nothing is missing | stay good, the newest [`KEPT`] |
 //! | is of another start than the journal's last one, or cannot be read | are forgotten |
 //! | is there, but frames that clients were told of may be lost, or this is a copy with an identity of its own | are forgotten |
+//!
+//! A start writes it once the journal has gone on, before anybody is told anything; one that is refused leaves it.
 //!
 //! A client whose id was forgotten reads anew, as one that was away for too long.
 
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use super::secret;
@@ -27,35 +30,52 @@ fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("stream-ids")
 }
 
-/// The ids for the start of this `epoch`, which are written down. Earlier ones are among them if the history
-/// `is_continued`: nothing that clients were told is missing, and no original goes on with it too.
-pub(super) fn ids(data_dir: &Path, epoch: u32, is_continued: bool) -> Result<StreamIds, String> {
+/// The ids for a new start, where `before` is the epoch of the last one that went on. Earlier ones are among them if the
+/// history `is_continued`: nothing that clients were told is missing, and no original goes on with it too. If not, they
+/// are forgotten for good, as the next start will not know of it.
+pub(super) fn ids(data_dir: &Path, before: u32, is_continued: bool) -> Result<StreamIds, String> {
     let path = path(data_dir);
-    let written = fs::read_to_string(&path).ok().filter(|_| is_continued);
-    let mut ids = written.and_then(|text| before(&text, epoch)).unwrap_or_default();
+    let mut ids = if is_continued { earlier(&path, before) } else { Vec::new() };
+    if !is_continued
+        && let Err(fault) = fs::remove_file(&path)
+        && fault.kind() != ErrorKind::NotFound
+    {
+        return Err(format!("stream ids: {}: {fault}", path.display()));
+    }
     let now = secret::random_hex().map_err(|fault| format!("stream ids: {fault}"))?;
     ids.push(now.clone());
     ids.drain(..ids.len().saturating_sub(KEPT));
-    let text = format!("epoch {epoch}\n{}\n", ids.join("\n"));
-    Disk::default().replace(&path, text.as_bytes()).map_err(|fault| format!("stream ids: {fault}"))?;
     Ok(StreamIds { now: now.into(), known: ids.into_iter().map(Into::into).collect() })
 }
 
-/// The ids in a file that the start before `epoch` wrote.
-fn before(text: &str, epoch: u32) -> Option<Vec<String>> {
+/// Writes down the ids of the start of this `epoch`.
+pub(super) fn keep(data_dir: &Path, epoch: u32, ids: &StreamIds) -> Result<(), String> {
+    let text = format!("epoch {epoch}\n{}\n", ids.known.join("\n"));
+    Disk::default().replace(&path(data_dir), text.as_bytes()).map_err(|fault| format!("stream ids: {fault}"))
+}
+
+/// The ids in a file that the start of epoch `before` wrote; none in any other.
+fn earlier(path: &Path, before: u32) -> Vec<String> {
+    let text = fs::read_to_string(path).unwrap_or_else(|fault| {
+        if fault.kind() != ErrorKind::NotFound {
+            tracing::warn!("stream ids: {}: {fault}; clients that come back read anew", path.display());
+        }
+        String::new()
+    });
     let mut lines = text.lines();
-    let of: u32 = lines.next()?.strip_prefix("epoch ")?.parse().ok()?;
-    (of.checked_add(1)? == epoch).then(|| lines.map(str::to_owned).collect())
+    let epoch = lines.next().and_then(|line| line.strip_prefix("epoch ")?.parse().ok());
+    if epoch == Some(before) { lines.map(str::to_owned).collect() } else { Vec::new() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Starts, and says which of these ids are still good.
-    fn start(data_dir: &Path, epoch: u32, is_continued: bool, earlier: &[&str]) -> (String, Vec<bool>) {
-        let ids = ids(data_dir, epoch, is_continued).expect("written");
+    /// Starts after the start of epoch `before`, and says which of these ids are still good.
+    fn start(data_dir: &Path, before: u32, is_continued: bool, earlier: &[&str]) -> (String, Vec<bool>) {
+        let ids = ids(data_dir, before, is_continued).expect("found");
         assert!(ids.know(&ids.now) && !ids.know("") && !ids.know("epoch 1"));
+        keep(data_dir, before + 1, &ids).expect("written");
         let known = earlier.iter().map(|id| ids.know(id)).collect();
         (ids.now.into(), known)
     }
@@ -67,38 +87,52 @@ mod tests {
         fs::create_dir(&data).expect("made");
         fs::create_dir(&backup).expect("made");
         let copy = |from: &Path, to: &Path| fs::copy(path(from), path(to)).expect("copied");
-        let (first, _) = start(&data, 1, true, &[]);
+        let (first, _) = start(&data, 0, true, &[]);
         copy(&data, &backup);
-        let (second, known) = start(&data, 2, true, &[&first]);
+        let (second, known) = start(&data, 1, true, &[&first]);
         assert_eq!(known, [true]);
-        let (third, known) = start(&data, 3, true, &[&first, &second]);
+        let (third, known) = start(&data, 2, true, &[&first, &second]);
         assert_eq!(known, [true, true]);
         // The whole directory is put back: what the second start told has not happened.
         copy(&backup, &data);
-        let (other, known) = start(&data, 2, true, &[&first, &second, &third]);
+        let (other, known) = start(&data, 1, true, &[&first, &second, &third]);
         assert_eq!(known, [true, false, false]);
         // The journal alone is put back.
-        let (_, known) = start(&data, 2, true, &[&first, &other]);
+        let (_, known) = start(&data, 1, true, &[&first, &other]);
         assert_eq!(known, [false, false]);
         // What was told may be lost.
-        let (last, _) = start(&data, 3, true, &[]);
-        let (_, known) = start(&data, 4, false, &[&last]);
+        let (last, _) = start(&data, 2, true, &[]);
+        let (_, known) = start(&data, 3, false, &[&last]);
         assert_eq!(known, [false]);
-        for damaged in ["", "epoch x\n", "epoch 4\n\u{1}", "no epoch"] {
+        for damaged in ["", "epoch x\n", "epoch 3\n\u{1}", "no epoch"] {
             fs::write(path(&data), damaged).expect("written");
-            start(&data, 5, true, &[]);
+            start(&data, 4, true, &[]);
         }
         fs::write(path(&data), [0xFF]).expect("written");
-        start(&data, 6, true, &[]);
+        start(&data, 5, true, &[]);
+    }
+
+    #[test]
+    fn a_start_that_was_refused_forgets_nothing_but_what_is_lost() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let data = folder.path();
+        let (first, _) = start(data, 0, true, &[]);
+        // Refused before it raised the epoch, or after that.
+        ids(data, 1, true).expect("found");
+        let (second, known) = start(data, 1, true, &[&first]);
+        assert_eq!(known, [true]);
+        ids(data, 2, false).expect("found");
+        let (_, known) = start(data, 2, true, &[&first, &second]);
+        assert_eq!(known, [false, false], "the next start does not know that something was lost");
     }
 
     #[test]
     fn only_so_many_ids_are_kept() {
         let folder = tempfile::tempdir().expect("a folder");
         let mut ids: Vec<String> = Vec::new();
-        for epoch in 1..=200 {
+        for before in 0..200 {
             let newest: Vec<&str> = ids.iter().rev().map(String::as_str).collect();
-            let (id, known) = start(folder.path(), epoch, true, &newest);
+            let (id, known) = start(folder.path(), before, true, &newest);
             let good = known.iter().take_while(|known| **known).count();
             assert_eq!((good, known.iter().filter(|known| **known).count()), (ids.len().min(KEPT - 1), good));
             ids.push(id);
