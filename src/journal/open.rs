@@ -29,7 +29,7 @@ use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{DataDir, Identity, boot_id, identify, log_name};
 use super::layout::Start;
-use super::log::{Log, Look};
+use super::log::Log;
 use super::logfile::{LogFile, Owner, keep_path, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
@@ -436,31 +436,17 @@ impl Opened {
         let log = self.log_file.begin(&owner, self.data_dir.file, ring_bytes, self.recovered.end)?;
         let log = Arc::new(log);
         let start = Start { time, cut_bytes: self.recovered.cut_bytes(), shards };
+        let mut payload = Vec::new();
+        start.encode(&mut payload);
+        log.append(Start::KIND, &payload);
         // Half of the ring, or half of what remains beside all that claims may need at once.
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
         let looks_max = self.options.looks_max;
-        let writer = begin(&log, &start, &mut self.batches).and_then(|()| {
-            let spawned =
-                WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener);
-            spawned.map_err(Fault::io("start the journal thread of", &path))
-        });
+        let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener);
         // Segments have all that it has, and left behind it would be ahead of a backup in the directory's place.
         let writer = writer.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
         Ok(Started { log, segments: self.segments, writer })
     }
-}
-
-/// Appends the first frame of an epoch, and makes it durable.
-fn begin(log: &Log, start: &Start, batches: &mut Batches) -> Result<(), Fault> {
-    let mut payload = Vec::new();
-    start.encode(&mut payload);
-    let span = log.append(Start::KIND, &payload);
-    let copied = log.copy(span.start, batches.free());
-    assert!(matches!(copied, Look::Bytes(_)), "nobody else has the log yet");
-    batches.take();
-    batches.write()?;
-    log.set_durable(batches.end());
-    Ok(())
 }
 
 /// The smallest ring with which `shards` shards can work.

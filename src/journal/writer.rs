@@ -12,6 +12,7 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -57,6 +58,7 @@ pub struct WriterHandle {
 }
 
 impl WriterHandle {
+    /// Starts the thread, and waits until it has made the first frame durable: before that, an end loses nothing.
     pub(crate) fn spawn(
         log: &Arc<Log>,
         log_path: PathBuf,
@@ -64,8 +66,10 @@ impl WriterHandle {
         keep_bytes: u64,
         looks_max: u32,
         listener: Box<dyn Listener>,
-    ) -> std::io::Result<Self> {
+    ) -> Result<Self, Fault> {
+        assert!(batches.end() < log.claimed(), "the first frame is there");
         let stopping = Arc::new(AtomicBool::new(false));
+        let (begun, has_begun) = mpsc::channel();
         let writer = Writer {
             mark: CommittedMark::new(log),
             freed: log.oldest(),
@@ -75,6 +79,7 @@ impl WriterHandle {
             looks_max,
             looks: 0,
             listener,
+            begun: Some(begun),
             stopping: Arc::clone(&stopping),
         };
         let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
@@ -82,7 +87,12 @@ impl WriterHandle {
             // thread that sets it; if it is refused, the thread runs like any other.
             let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
             writer.run()
-        })?;
+        });
+        let thread = thread.map_err(Fault::io("start the journal thread of", &log_path))?;
+        if has_begun.recv().is_err() {
+            let ended = thread.join().expect("the journal thread does not panic");
+            return Err(ended.expect_err("without a write it ends only where that failed"));
+        }
         log.set_writer(thread.thread().clone());
         Ok(Self { log: Arc::clone(log), log_path, stopping, thread })
     }
@@ -140,6 +150,8 @@ struct Writer {
     /// How often it has polled since there was something to write.
     looks: u32,
     listener: Box<dyn Listener>,
+    /// Told of the first write.
+    begun: Option<Sender<()>>,
     stopping: Arc<AtomicBool>,
 }
 
@@ -205,6 +217,10 @@ impl Writer {
         self.batches.write()?;
         self.log.set_durable(at);
         self.listener.durable(at);
+        if let Some(begun) = self.begun.take() {
+            // Who waits for it is there.
+            let _ = begun.send(());
+        }
         if let Err(fault) = self.batches.tend_spare() {
             self.listener.not_ahead(&fault);
         }
