@@ -390,6 +390,8 @@ fn the_markets_of_an_event_are_named_by_it() {
     let by_event = stage.get(&format!("/live-volume?id={event}")).json();
     assert!(by_event[0]["markets"].as_array().unwrap().contains(&by_market[0]["markets"][0]), "{by_event}");
     assert_ne!(by_market[0]["total"], "0");
+    let again = stage.get(&format!("/live-volume?id={event},{event},no-such,{event}")).json();
+    assert_eq!(again, by_event, "each is listed once");
     let both = stage.get(&format!("/live-volume?id={event}&market={condition}")).json();
     assert_eq!(both["allowed"], "market or events, not both");
     assert_eq!(stage.get("/live-volume?id=,").json()["allowed"], "events' ids with commas between");

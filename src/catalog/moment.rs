@@ -42,13 +42,24 @@ fn days_since_1970(date: &str) -> Option<u64> {
         return None;
     }
     let (year, month, day) = (digits(date.get(..4)?)?, digits(date.get(5..7)?)?, digits(date.get(8..)?)?);
-    if year < 1970 || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+    if year < 1970 || !(1..=12).contains(&month) || !(1..=days_of(year, month)).contains(&day) {
         return None;
     }
     let (shifted_year, shifted_month) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
     let leap_days = shifted_year / 4 - shifted_year / 100 + shifted_year / 400;
     // 719,468 days lie between 0000-03-01 and 1970-01-01.
     Some(shifted_year * 365 + leap_days + (153 * shifted_month + 2) / 5 + day - 1 - 719_468)
+}
+
+/// The days of a month.
+const fn days_of(year: u64, month: u64) -> u64 {
+    let leaps = year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
+    match month {
+        2 if leaps => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
 }
 
 fn seconds(clock: &str) -> Option<u64> {
@@ -113,6 +124,10 @@ mod tests {
             "",
             "now",
             "2026-13-01",
+            "2026-02-29",
+            "2100-02-29",
+            "2026-04-31",
+            "2026-01-00",
             "2026-02-07T25:00:00Z",
             "2026/02/07",
             "2026-02-07X",

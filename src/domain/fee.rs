@@ -13,6 +13,9 @@ pub const RATE_ONE: u32 = 1_000_000;
 /// The largest rate: 1.0, at which a share bought at 0.50 costs 0.25 more.
 pub const RATE_MAX: u32 = RATE_ONE;
 
+/// The largest share of a builder in basis points, at which the fee is ten times its base.
+pub const BUILDER_SHARE_BPS_MAX: u16 = 9_000;
+
 /// Fees are whole multiples of this many millionths: five decimals of a USDC.
 const FEE_STEP: u64 = 10;
 
@@ -25,7 +28,7 @@ pub struct FeeSchedule {
     pub exponent: u8,
     /// True if makers pay nothing, as at every known venue.
     pub taker_only: bool,
-    /// A builder's share in basis points of the grossed-up fee, 0..=9,000.
+    /// A builder's share in basis points of the grossed-up fee, up to [`BUILDER_SHARE_BPS_MAX`].
     pub builder_share_bps: u16,
     /// The part of the fee that goes back to makers later, in millionths; for display.
     pub rebate_rate: u32,
@@ -69,7 +72,9 @@ impl FeeSchedule {
         } else {
             (base_steps * 10_000).div_ceil(10_000 - u128::from(self.builder_share_bps))
         };
-        Collateral(u64::try_from(total_steps * u128::from(FEE_STEP)).expect("a fee is below twice the order"))
+        Collateral(
+            u64::try_from(total_steps * u128::from(FEE_STEP)).expect("a fee is at most 2.5 USDC a share"),
+        )
     }
 
     /// A taker's fee with exponent 1 and without a builder's share; `None` if its numerator needs more than 64 bits.

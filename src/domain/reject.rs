@@ -133,7 +133,7 @@ rejects! {
     Expired = 29, 400, "expired", "invalid expiration", "expiration must be in the future";
     /// The request's own deadline passed before the order was judged.
     DeadlinePassed = 46, 400, "deadline_passed", "the request's deadline has passed";
-    /// A cancel for this order arrived before it did.
+    /// A cancel for this order arrived before it did. It is remembered: the same order gets this answer again, even later.
     CancelledBeforeArrival = 38, 400, "cancelled_before_arrival", "order was canceled before it arrived";
     /// A resting order is smaller than the market allows, or what it would trade is worth less than a millionth.
     SizeTooSmall = 30, 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
@@ -147,7 +147,8 @@ rejects! {
     FokNotFilled = 34, 400, "fok_not_filled", "order couldn't be fully filled. FOK orders are fully filled or killed.", "order couldn't be fully filled, fok orders are fully filled/killed";
     /// A FAK found nothing. It is remembered: the same order gets this answer again.
     FakNoMatch = 35, 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
-    /// The first thing the order met was the principal's own order.
+    /// The first thing the order met was the principal's own order. It is remembered: the same order gets this answer
+    /// again.
     SelfTradeStopped = 36, 400, "self_trade", "order would trade with an order of the same owner";
     /// The order met as many resting orders as one frame holds.
     FillsLimit = 37, 400, "fills_limit", "order met more resting orders than one order may fill";
@@ -165,7 +166,7 @@ rejects! {
     OrderIdInvalid = 42, 400, "invalid_order_id", "Invalid orderID";
     /// A cancel for the market names neither market nor token.
     CancelScopeMissing = 43, 400, "cancel_scope_missing", "Invalid order payload";
-    /// A split, merge or redeem asks for more than the wallet has.
+    /// A merge or redeem asks for more than the wallet has, or the amount is zero.
     NothingToMove = 44, 400, "nothing_to_move", "amount is zero or more than the wallet holds";
     /// A redeem before the market is resolved.
     NotResolved = 45, 409, "market_not_resolved", "the market is not resolved yet";
@@ -173,7 +174,8 @@ rejects! {
     ReplaceMarkets = 47, 400, "replace_markets", "the orders that a replace places are of one market and one wallet";
     /// An order of a replace is FOK or FAK.
     ReplaceType = 48, 400, "replace_type", "a replace places GTC and GTD orders only";
-    /// An order of a replace would trade at once, with others or with one that comes with it.
+    /// An order of a replace would trade at once, with others or with one that comes with it. What is left of an order and
+    /// worth less than a millionth counts: it leaves its book when an order meets it that is placed alone.
     ReplaceCrosses = 49, 400, "replace_crosses", "an order of the replace would trade at once; nothing was changed";
     /// An order that a replace should cancel is not open in its market.
     ReplaceGone = 50, 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";

@@ -14,8 +14,9 @@ use super::websocket::ACCEPT_TEXT_BYTES;
 /// The answer to `Expect: 100-continue` before the body arrives.
 pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 
-/// Digits kept for the length: bodies stay below 100 MB.
-const LENGTH_DIGITS: u32 = 8;
+/// Digits kept for the length: bodies stay below 10 GB. Reads end far before; a cancel of everything names all that it
+/// cancelled, 69 bytes each.
+const LENGTH_DIGITS: u32 = 10;
 
 /// Seconds after which a client may ask again that was refused with this status: there was no room, or the state was
 /// behind. Limits, modes and searches say their own.
@@ -187,7 +188,7 @@ impl Response {
     #[allow(clippy::must_use_candidate, reason = "most callers only need the length filled in")]
     pub fn finish(self, out: &mut [u8]) -> Option<usize> {
         let mut left = out.len() - self.body_at;
-        assert!(left < 10_usize.pow(LENGTH_DIGITS), "a body is below 100 MB");
+        assert!(left < 10_usize.pow(LENGTH_DIGITS), "a body is below 10 GB");
         for digit in out[self.length_at..self.length_at + LENGTH_DIGITS as usize].iter_mut().rev() {
             *digit = b'0' + u8::try_from(left % 10).expect("a digit");
             left /= 10;
@@ -338,7 +339,7 @@ mod tests {
         assert_eq!(
             answer,
             "beforeHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n\
-             Content-Length:       16\r\n\r\n{\"success\":true}"
+             Content-Length:         16\r\n\r\n{\"success\":true}"
         );
     }
 
@@ -347,7 +348,7 @@ mod tests {
         let empty = written(|out| {
             Response::begin(out, 503, ContentType::Text, &Extras::default()).finish(out);
         });
-        assert!(empty.ends_with("Content-Length:        0\r\n\r\n"), "{empty}");
+        assert!(empty.ends_with("Content-Length:          0\r\n\r\n"), "{empty}");
     }
 
     #[test]

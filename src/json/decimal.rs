@@ -4,7 +4,6 @@
 //! |---|---|---|
 //! | collateral, shares | millionths | `10`, `19.6078`: as short as possible |
 //! | price, tick | ten-thousandths | `0.5`, `0.51`: as short as possible |
-//! | mean price of a trade | millionths | six places, rounded against the taker |
 //! | uint256 | 32 bytes, big-endian | up to 78 digits |
 //!
 //! Nothing here is a float. Only [`parse_millionths_up`] reads an exponent. No sign of a number is read, and only
@@ -13,7 +12,7 @@
 use ruint::aliases::U256;
 
 use super::short::Sink;
-use crate::domain::{Collateral, Price, Shares, Side, Tick};
+use crate::domain::{Price, Tick};
 
 /// Places of a millionth.
 const MILLIONTH_PLACES: u32 = 6;
@@ -95,26 +94,6 @@ pub fn push_price(out: &mut impl Sink, price: Price) {
 /// Appends a tick in the text that clients index their tables by: `0.01`, never `0.010`.
 pub fn push_tick(out: &mut impl Sink, tick: Tick) {
     push_ten_thousandths(out, tick.ten_thousandths());
-}
-
-/// Appends the mean price of a trade of `shares` for `collateral`, rounded against its taker:
-/// up for a buyer, down for a seller.
-pub fn push_mean_price(out: &mut impl Sink, collateral: Collateral, shares: Shares, taker: Side) {
-    push_millionths(out, mean_price_millionths(collateral, shares, taker));
-}
-
-/// The mean price of [`push_mean_price`] in millionths. A trade without shares has none: 0.
-#[must_use]
-pub fn mean_price_millionths(collateral: Collateral, shares: Shares, taker: Side) -> u64 {
-    if shares.is_zero() {
-        return 0;
-    }
-    let scaled = u128::from(collateral.0) * 10_u128.pow(MILLIONTH_PLACES);
-    let mean = match taker {
-        Side::Buy => scaled.div_ceil(shares.0.into()),
-        Side::Sell => scaled / u128::from(shares.0),
-    };
-    u64::try_from(mean).unwrap_or(u64::MAX)
 }
 
 /// Appends a uint256.
@@ -416,17 +395,6 @@ mod tests {
         assert_eq!(parse_price(b"1"), Err(NotDecimal::TooLarge));
         assert_eq!(parse_price(b"0"), Err(NotDecimal::TooLarge));
         assert_eq!(written(|out| push_ten_thousandths(out, 10_000)), "1");
-    }
-
-    #[test]
-    fn a_mean_price_rounds_against_the_taker() {
-        let mean =
-            |collateral, shares, taker| mean_price_millionths(Collateral(collateral), Shares(shares), taker);
-        assert_eq!(mean(1, 3, Side::Buy), 333_334);
-        assert_eq!(mean(1, 3, Side::Sell), 333_333);
-        assert_eq!(mean(51, 100, Side::Buy), 510_000);
-        assert_eq!(mean(1, 0, Side::Buy), 0);
-        assert_eq!(written(|out| push_mean_price(out, Collateral(1), Shares(3), Side::Buy)), "0.333334");
     }
 
     #[test]

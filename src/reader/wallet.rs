@@ -167,12 +167,12 @@ impl Reader {
             return Err(twice_named("eventId"));
         }
         let known = |ids: Vec<ConditionId>| ids.iter().filter_map(|id| self.index.condition(id)).collect();
-        let within = |ids: Vec<String>| self.markets_of_events(&ids).collect();
+        let within = |ids: BTreeSet<String>| self.markets_of_events(&ids).collect();
         Ok(conditions.map(known).or_else(|| events.map(within)))
     }
 
     /// The markets of those events that are known here.
-    fn markets_of_events(&self, ids: &[String]) -> impl Iterator<Item = MarketNo> {
+    fn markets_of_events(&self, ids: &BTreeSet<String>) -> impl Iterator<Item = MarketNo> {
         let catalog = self.index.catalog();
         let events = ids.iter().filter_map(|id| catalog.event_by_id(id));
         events.flat_map(|event| catalog.event(event).markets()).map(MarketNo)

@@ -15,7 +15,7 @@ use super::{Refusal, Registrar};
 use crate::auth::keccak;
 use crate::catalog::{EVENT_KEY_BYTES_MAX, LABEL_BYTES_MAX, TEXT_BYTES_MAX, event_key};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
-use crate::domain::fee::RATE_MAX;
+use crate::domain::fee::{BUILDER_SHARE_BPS_MAX, RATE_MAX};
 use crate::domain::{
     ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId, Word,
 };
@@ -34,9 +34,6 @@ const _: () = assert!(TEXT_BYTES_MAX + 2 * LABEL_BYTES_MAX + ROW_BYTES_MAX <= PA
 
 /// The most events; their numbers stay far below 32 bits.
 const EVENTS_MAX: u32 = 1 << 24;
-
-/// The largest share of a builder, at which the fee is ten times its base.
-const BUILDER_SHARE_BPS_MAX: u16 = 9_000;
 
 /// The number of outcomes, as it goes into a condition's id.
 const OUTCOMES: u8 = 2;

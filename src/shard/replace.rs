@@ -133,7 +133,9 @@ impl Shard {
                 None if known == 0 => {}
                 Some(Placed::Refused(refusal)) => return refuse(refusal),
                 Some(Placed::Accepted { status: Status::Live, .. }) if known == at => known += 1,
-                None | Some(Placed::Accepted { .. }) => return refuse(Reject::ReplaceKnown.into()),
+                // The first one was placed before, and this one was not.
+                None => return Err(about(ReplacePart::Coming, 0, Reject::ReplaceKnown.into())),
+                Some(Placed::Accepted { .. }) => return refuse(Reject::ReplaceKnown.into()),
             }
             if request.coming[..at].iter().any(|other| other.id == order.id) {
                 return refuse(Reject::ReplaceKnown.into());

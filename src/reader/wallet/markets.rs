@@ -8,6 +8,7 @@ use crate::domain::amount::ONE;
 use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
 use crate::json::{Writer, decimal};
 use crate::ledger::MarketRow;
+use std::collections::BTreeSet;
 
 const HOLDERS_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
 
@@ -102,7 +103,8 @@ impl Reader {
         let markets: Vec<&MarketRow> = match (params.markets_filter()?, params.events_filter("id")?) {
             (Some(_), Some(_)) => return Err(twice_named("id")),
             (None, Some(events)) => {
-                self.markets_of_events(&events).map(|market| self.market(market)).collect()
+                let markets: BTreeSet<MarketNo> = self.markets_of_events(&events).collect();
+                markets.into_iter().map(|market| self.market(market)).collect()
             }
             (_, None) => self.known(&params.markets()?),
         };
@@ -112,6 +114,9 @@ impl Reader {
         json.key("markets").open_array();
         for row in markets {
             write_value(json, row, volume(row));
+            if ANSWER_BYTES_MAX < json.bytes() {
+                return Err(too_long().about("id", "", "fewer events"));
+            }
         }
         json.close_array().close_object().close_array();
         Ok(())

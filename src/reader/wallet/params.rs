@@ -9,6 +9,7 @@ use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ConditionId};
 use crate::json::{decimal, name};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// The longest text that titles are searched for, in characters.
 const TITLE_CHARS_MAX: usize = 100;
@@ -77,20 +78,13 @@ impl<'a> Params<'a> {
             "market",
             || CONDITIONS_RULE.into(),
             |text| {
-                let mut conditions = Vec::new();
-                for id in text.split(',') {
-                    let condition = ConditionId(name::parse_hex(id.trim().as_bytes())?);
-                    if !conditions.contains(&condition) {
-                        conditions.push(condition);
-                    }
-                }
-                Some(conditions)
+                each_once(text.split(',').map(|id| name::parse_hex(id.trim().as_bytes()).map(ConditionId)))
             },
         )
     }
 
-    /// Events' ids, if any are named.
-    pub(super) fn events_filter(&self, field: &'static str) -> Result<Option<Vec<String>>, Refused> {
+    /// Events' ids, if any are named; each once.
+    pub(super) fn events_filter(&self, field: &'static str) -> Result<Option<BTreeSet<String>>, Refused> {
         let id = |text: &str| Some(text.trim().to_owned()).filter(|id| !id.is_empty());
         self.read(field, || EVENTS_RULE.into(), |text| text.split(',').map(id).collect())
     }
@@ -140,13 +134,13 @@ impl<'a> Params<'a> {
         self.read(field, || one_of(words).into(), |text| word(words, text))
     }
 
-    /// Several of some words with commas between, in any case.
-    pub(super) fn words<T: Copy>(
+    /// Several of some words with commas between, in any case; each once.
+    pub(super) fn words<T: Copy + PartialEq>(
         &self,
         field: &'static str,
         words: &[(&str, T)],
     ) -> Result<Option<Vec<T>>, Refused> {
-        let all = |text: &str| text.split(',').map(|part| word(words, part.trim())).collect();
+        let all = |text: &str| each_once(text.split(',').map(|part| word(words, part.trim())));
         self.read(field, || one_of(words).into(), all)
     }
 
@@ -204,6 +198,18 @@ pub(super) fn twice_named(field: &'static str) -> Refused {
 }
 
 /// The words of a table with commas between.
+/// The values in the order of first mention; none if one of them is none. There are few, or few that differ.
+fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+    let mut found = Vec::new();
+    for value in values {
+        let value = value?;
+        if !found.contains(&value) {
+            found.push(value);
+        }
+    }
+    Some(found)
+}
+
 fn one_of<T>(words: &[(&str, T)]) -> String {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     words.join(", ")

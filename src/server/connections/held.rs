@@ -18,7 +18,8 @@ use super::addresses::Addresses;
 use super::connection::{Door, KEPT_BYTES_MAX};
 use crate::server::requests::proxies::Proxies;
 
-/// What all together may take for an answer to be kept: some 250 of the largest, which are lists of 1 MiB.
+/// What all together may take for an answer to be kept: some 250 lists of wallets' data, which end at 1 MiB, or 16 of the
+/// largest answers of other reads.
 pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 
 /// What all together may take for a request to get more than every connection may keep: some 125 of the largest.

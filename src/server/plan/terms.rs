@@ -3,16 +3,15 @@
 use super::options::Options;
 use crate::catalog::MarketDefaults;
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
+use crate::domain::fee::BUILDER_SHARE_BPS_MAX;
 use crate::domain::{Collateral, FeeSchedule, Shares, Tick};
 use crate::json::decimal;
-
-/// Basis points of a fee that a builder may have at most.
-const BUILDER_SHARE_BPS_MAX: u64 = 9_000;
 
 /// What a market gets where its row is silent.
 pub(in crate::server) fn market_defaults(options: &Options) -> Result<MarketDefaults, String> {
     let narrow = "bounded just before";
-    let share = within("fees.builder_share_bps", options.fees_builder_share_bps, 0, BUILDER_SHARE_BPS_MAX)?;
+    let share =
+        within("fees.builder_share_bps", options.fees_builder_share_bps, 0, BUILDER_SHARE_BPS_MAX.into())?;
     let fee = FeeSchedule {
         rate: u32::try_from(within("fees.rate", options.fees_rate, 0, ONE)?).expect(narrow),
         exponent: u8::try_from(within("fees.exponent", options.fees_exponent, 1, 2)?).expect(narrow),

@@ -138,7 +138,9 @@ pub(crate) fn markdown() -> String {
     let reasons = REASONS.map(|(reason, meaning)| vec![code(reason.text()), meaning.to_owned()]);
     table(
         "Why an order left its book",
-        "`reason` of orders and of events; an order that stopped on arrival has the code of its refusal there.",
+        "`reason` of orders and of events; an order that stopped on arrival has the code of its refusal there. One that \
+         was filled has `filled` in its last event and nothing in its record, or in both `rest_not_filled` if it took \
+         what there was and does not rest.",
         &["reason", "meaning"],
         &reasons,
     );
