@@ -174,8 +174,7 @@ rejects! {
     ReplaceMarkets = 47, 400, "replace_markets", "the orders that a replace places are of one market and one wallet";
     /// An order of a replace is FOK or FAK.
     ReplaceType = 48, 400, "replace_type", "a replace places GTC and GTD orders only";
-    /// An order of a replace would trade at once, with others or with one that comes with it. What is left of an order and
-    /// worth less than a millionth counts: it leaves its book when an order meets it that is placed alone.
+    /// An order of a replace would trade at once, with others or with one that comes with it.
     ReplaceCrosses = 49, 400, "replace_crosses", "an order of the replace would trade at once; nothing was changed";
     /// An order that a replace should cancel is not open in its market.
     ReplaceGone = 50, 409, "replace_gone", "an order to be replaced is not open in this market; nothing was changed";

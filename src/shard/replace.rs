@@ -24,8 +24,9 @@ use crate::book::Full;
 use crate::book::legs::is_dust;
 use crate::book::orders::Resting;
 use crate::domain::{Collateral, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo};
+use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
-use crate::journal::layout::{Decision, OrdersReplaced};
+use crate::journal::layout::{Decision, OrdersRemoved, OrdersReplaced, RemovalReason};
 use crate::memory::arena::Slot;
 use crate::memory::wire::{Out, Room, Wire, put_count};
 
@@ -61,7 +62,8 @@ pub enum ReplacePart {
     Coming(u8),
 }
 
-/// Why a replace did not happen. Nothing of it has changed anything.
+/// Why a replace did not happen. Nothing of it has changed anything, but if it is busy, dust that stood in its way may be
+/// gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceRefusal {
     /// The rule.
@@ -89,11 +91,22 @@ pub(super) struct Scratch {
     takers: Vec<Taker>,
     /// For each coming order the leaving one whose place it takes.
     heirs: Vec<Option<Slot>>,
+    /// Others' orders that coming ones reach and that nobody can fill. They leave first, by a frame of their own.
+    dust: Vec<Slot>,
 }
+
+/// With more dust than this in its way a replace crosses: each comes from a fill of its own.
+const DUST_MAX: usize = 64;
+
+const _: () = assert!(DUST_MAX <= REMOVED_MAX);
 
 impl Scratch {
     pub(super) fn new() -> Self {
-        Self { takers: Vec::with_capacity(REPLACE_PLACED_MAX), heirs: Vec::with_capacity(REPLACE_PLACED_MAX) }
+        Self {
+            takers: Vec::with_capacity(REPLACE_PLACED_MAX),
+            heirs: Vec::with_capacity(REPLACE_PLACED_MAX),
+            dust: Vec::with_capacity(DUST_MAX),
+        }
     }
 }
 
@@ -112,6 +125,7 @@ impl Shard {
         }
         let left = self.choose_leaving(request)?;
         self.scratch.takers.clear();
+        self.scratch.dust.clear();
         for (at, order) in request.coming.iter().enumerate() {
             let judged = self.judge_coming(now, request, order);
             let taker = judged.map_err(|refusal| about(ReplacePart::Coming, at, refusal))?;
@@ -210,8 +224,8 @@ impl Shard {
         Ok(taker)
     }
 
-    /// Whether it meets an order that stays, or one that comes with it.
-    fn would_trade(&self, taker: &Taker) -> bool {
+    /// Whether it meets an order that stays, or one that comes with it. Dust is noted: it meets nobody, and leaves.
+    fn would_trade(&mut self, taker: &Taker) -> bool {
         let against = taker.face.side.opposite();
         let with_it = self.scratch.takers.iter();
         if with_it.map(|other| other.face).any(|face| face.side == against && taker.face.reaches(face.price))
@@ -220,11 +234,16 @@ impl Shard {
         }
         let mut next = self.books.first(taker.market, against);
         while let Some(slot) = next {
-            if !taker.face.reaches(self.books.orders()[slot].face().price) {
+            let order = &self.books.orders()[slot];
+            if !taker.face.reaches(order.face().price) {
                 return false;
             }
-            if !self.slots.contains(&slot) {
-                return true;
+            if !self.slots.contains(&slot) && !self.scratch.dust.contains(&slot) {
+                let is_dust = order.principal != taker.principal && is_dust(order.price, order.open);
+                if !is_dust || self.scratch.dust.len() == DUST_MAX {
+                    return true;
+                }
+                self.scratch.dust.push(slot);
             }
             next = self.books.after(slot);
         }
@@ -320,7 +339,29 @@ impl Shard {
         kept_place
     }
 
+    /// Removes the dust that coming orders reach. False if the log has no room, for that or for the replace behind it.
+    fn drop_dust(&mut self) -> bool {
+        let shards = self.settings.shards;
+        if self.scratch.dust.is_empty() {
+            return true;
+        }
+        if !self.log.room_for_cancel(shards) {
+            return false;
+        }
+        let (orders, dust) = (self.books.orders(), &self.scratch.dust);
+        let positions = dust.iter().map(|slot| orders[*slot].position);
+        let payload = OrdersRemoved::write(self.time, RemovalReason::Dust, positions, &mut self.payload);
+        self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
+        for index in 0..self.scratch.dust.len() {
+            self.unrest(self.scratch.dust[index], Collateral::ZERO);
+        }
+        self.log.room_for_order(shards)
+    }
+
     fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {
+        if !self.drop_dust() {
+            return Err(Reject::Busy.into());
+        }
         let wallet = request.coming[0].wallet;
         let wanted: Collateral =
             self.scratch.takers.iter().map(|taker| reserved(self.settings.funding, taker)).sum();
