@@ -20,6 +20,21 @@
 //! - What was acknowledged is never dropped: if any of it is in doubt, the start is refused, naming
 //!   the place.
 //!
+//! | file | what it knows |
+//! |---|---|
+//! | `log`, `frame`, `checksum` | the ring; one frame; its sum |
+//! | `room`, `mark` | how much of the ring must be free; how far it is committed |
+//! | `logfile` | the ring's file: whose it is, what a process left in it |
+//! | `segment`, `batches` | segments, and writing batches to them |
+//! | `writer` | the journal's thread |
+//! | `open`, `identity`, `verdict` | taking over a directory: how, whose it is, what of it belongs together |
+//! | `scan`, `history`, `follow` | reading segments, any frame, and each frame once as they come |
+//! | `pack` | rewriting full segments |
+//! | `snapshot`, `archive` | the state at one position, and rows that are over |
+//! | `offline` | reading without taking over |
+//! | `layout` | what frames say |
+//! | `disk`, `fault` | every operation that changes files, and what can go wrong |
+//!
 //! Nothing here knows what a frame means; [`layout`] says what is in it and `ledger` what it does.
 
 mod archive;

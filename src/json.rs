@@ -9,6 +9,7 @@
 //! | `name` | hex, UUID and ULID texts of ids |
 //! | `cursor` | page cursors |
 //! | `date` | instants as RFC 3339 |
+//! | `short` | short texts, and where bytes are put |
 //! | `scan` | where a text has to be escaped |
 //! | `read` | request bodies: orders, cancels, user acts, token lists |
 //! | `write` | a writer that puts commas and escapes in the right places |

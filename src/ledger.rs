@@ -5,6 +5,15 @@
 //! registry are restored from one at start. Application is pure: it decides nothing, it only checks that what
 //! was decided was possible, and stops at the first contradiction.
 //!
+//! | file | what it knows |
+//! |---|---|
+//! | `rows` | what is kept of each wallet, key, event, market and order |
+//! | `apply`, `catalog`, `guards`, `replace` | what records do to them |
+//! | `tombstones` | cancels that wait for their orders |
+//! | `over` | orders that are over and in a snapshot's archive |
+//! | `conserve`, `hash` | the law of conservation; one hash for each row |
+//! | `keep`, `whole` | the state as parts of a snapshot, and what these must say of each other |
+//!
 //! **Invariants**, checked by [`Ledger::conserved`]:
 //! - cells + fees + reserves + backing = credits - debits, over the whole exchange;
 //! - in every market that is not resolved, backing = shares of token 0 = shares of token 1;

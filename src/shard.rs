@@ -5,6 +5,25 @@
 //! leaves before the log is durable up to [`Shard::last_claimed`]. Commands carry registry numbers:
 //! signatures, names and rate limits were checked before.
 //!
+//! | file | what it knows |
+//! |---|---|
+//! | `ready` | an order as it comes, ready to be judged |
+//! | `place` | its way through the four stages |
+//! | `judge` | what is judged before a frame |
+//! | `walk` | the walk over makers: looking, and taking |
+//! | `rest` | how an order comes to rest, and the short way of one that meets nobody |
+//! | `leave` | orders that leave without a fill: cancels and sweeps |
+//! | `replace` | some leave and others come, all or nothing |
+//! | `acts` | splits, merges and redeems |
+//! | `markets` | what the operator does to a market |
+//! | `placements` | what is kept of a resting order outside its book |
+//! | `expiries` | which resting order expires next |
+//! | `recall`, `ages` | what was decided before, by digest, and which of it is the oldest |
+//! | `tombstones` | cancels that came before their orders |
+//! | `ahead` | fetching ahead for commands to come |
+//! | `restore` | a shard as the frames left it |
+//! | `naive` | the same rules in plain lists and maps |
+//!
 //! **One match, four stages** ([`Stage`]).
 //!
 //! 1. *Look*: walk the makers, judge what was found, refuse or kill. Cells are only loaded, so a

@@ -383,6 +383,36 @@ fn unfinished_complaints(path: &str, text: &str) -> Vec<String> {
         .collect()
 }
 
+/// What the table of files at the head of a room lacks, and what it has beside.
+fn map_complaints(path: &str, text: &str) -> Vec<String> {
+    let head = text.lines().map_while(|line| line.strip_prefix("//! ").or(line.strip_prefix("//!")));
+    let table =
+        head.skip_while(|line| !line.starts_with("| file |")).take_while(|line| line.starts_with('|'));
+    let rows: Vec<&str> = table.skip(2).filter_map(|row| row.split('|').nth(1)).collect();
+    if rows.is_empty() {
+        return Vec::new();
+    }
+    // A file of another file, such as `account/whole`, is in a table by its own right.
+    let names = rows.iter().flat_map(|first| first.split('`').skip(1).step_by(2));
+    let named: BTreeSet<String> = names.filter(|name| !name.contains('/')).map(str::to_owned).collect();
+    let lines: Vec<&str> = text.lines().collect();
+    let is_for_tests = |at: usize| {
+        let attributes = lines[..at].iter().rev().take_while(|line| line.starts_with("#["));
+        attributes.into_iter().any(|line| line.starts_with("#[cfg("))
+    };
+    let module = |(at, line): (usize, &&'_ str)| {
+        let (before, rest) = line.split_once("mod ")?;
+        let name = rest.strip_suffix(';')?;
+        let begins = before.is_empty() || before.starts_with("pub");
+        (begins && !is_for_tests(at)).then(|| name.to_owned())
+    };
+    let modules: BTreeSet<String> = lines.iter().enumerate().filter_map(module).collect();
+    let different = named.symmetric_difference(&modules);
+    different
+        .map(|name| format!("{path}: `{name}` is in its table of files or among its modules only"))
+        .collect()
+}
+
 #[track_caller]
 fn assert_none(complaints: &[String]) {
     assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
@@ -463,6 +493,18 @@ fn nothing_is_left_unfinished() {
         }
     }
     assert_none(&complaints);
+}
+
+#[test]
+fn a_room_s_table_of_files_has_every_file_and_no_other() {
+    let rooms = sources("src", &[".rs"]);
+    let complaints = rooms.iter().flat_map(|source| map_complaints(&source.path, &source.text));
+    assert_none(&complaints.collect::<Vec<_>>());
+    assert!(
+        rooms
+            .iter()
+            .any(|source| !map_complaints(&source.path, &source.text.replace("mod leave;", "")).is_empty())
+    );
 }
 
 #[test]

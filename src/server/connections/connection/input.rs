@@ -24,7 +24,7 @@ pub(crate) struct Input {
     end: usize,
     /// Of what is unread, front first.
     arrivals: VecDeque<Arrival>,
-    /// The bytes that it counts for in [`Held`].
+    /// The bytes that it counts for in its [`Share`].
     counted_bytes: usize,
 }
 
