@@ -28,6 +28,7 @@
 //! | `segment`, `batches` | segments, and writing batches to them |
 //! | `writer` | the journal's thread |
 //! | `open`, `identity`, `verdict` | taking over a directory: how, whose it is, what of it belongs together |
+//! | `doubt` | what a start found missing, until one has gone on |
 //! | `scan`, `history`, `follow` | reading segments, any frame, and each frame once as they come |
 //! | `pack` | rewriting full segments |
 //! | `snapshot`, `archive` | the state at one position, and rows that are over |
@@ -41,6 +42,7 @@ mod archive;
 mod batches;
 mod checksum;
 mod disk;
+mod doubt;
 mod fault;
 mod follow;
 pub mod frame;

@@ -218,7 +218,6 @@ fn what_is_planted_is_found() {
     assert_eq!(document.complaints(&json!({ "multipleOf": 2 }), &json!(2)).len(), 1, "an unknown rule");
 }
 
-/// Calls `look` with every value and its place.
 #[track_caller]
 fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value} is a text"))

@@ -48,7 +48,7 @@ pub struct Survey {
     pub log_bytes: u64,
     /// Where the log file was looked for.
     pub log_path: PathBuf,
-    /// Whether there is one; an empty file counts as none. A process that stops in good order removes it.
+    /// Whether there is one, there or where the last start had it; an empty file counts as none. A process that stops in good order removes it.
     pub log_found: bool,
     /// What the next start will say of it.
     pub notes: Vec<String>,
@@ -273,8 +273,9 @@ fn in_log(
     let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
     let Some(fit) = fit(left, found, &segments, data_dir, notes)? else {
         let elsewhere = refuse_elsewhere(Path::new(SHARED_MEMORY), path, &heir, found, &segments);
+        let is_elsewhere = *elsewhere.as_ref().unwrap_or(&false);
         notes.extend(elsewhere.err().map(refused));
-        return Ok((is_there, 0));
+        return Ok((is_there || is_elsewhere, 0));
     };
     Ok((is_there, fit.more_bytes))
 }

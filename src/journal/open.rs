@@ -12,7 +12,8 @@
 //!
 //! A start that is refused on the way leaves the identity as it was, so the next start finds the log file that this one
 //! would have left aside. A new directory gets its identity before its first segment. An epoch without a frame is one of
-//! a start that never went on: nobody was told anything, so nothing of it can be missing.
+//! a start that never went on: nobody was told anything, so nothing of that epoch can be missing. What was missing before
+//! it is in `doubt` until a start has gone on.
 
 use std::fs::File;
 use std::io::ErrorKind;
@@ -25,6 +26,7 @@ use uuid::Uuid;
 use super::Fault;
 use super::batches::{Batches, Shelf};
 use super::disk::{Disk, in_memory};
+use super::doubt::Doubt;
 use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{DataDir, Identity, boot_id, identify, log_name};
@@ -118,7 +120,7 @@ pub struct Recovered {
     pub epoch: u32,
     /// The epoch of the last start that went on; 0 if there was none.
     pub before: u32,
-    /// Whether the last process stopped in good order, or there was none.
+    /// Whether the last process that went on stopped in good order, or there was none.
     pub closed: bool,
     /// Whether the last process's log file was there: if so, nothing that was committed is missing.
     pub log_taken: bool,
@@ -126,6 +128,8 @@ pub struct Recovered {
     pub cut: Option<Cut>,
     /// Bytes of frames that only the log file had.
     pub adopted_bytes: u64,
+    /// Bytes that earlier starts found and dropped, which then did not go on.
+    pub cut_before_bytes: u64,
     /// Bytes in the log file after the first claim that was never committed; dropped.
     pub uncommitted_bytes: u64,
     /// The first segments that are not there; a snapshot stands for them.
@@ -147,7 +151,7 @@ impl Recovered {
     #[must_use]
     pub fn cut_bytes(&self) -> u64 {
         let torn = self.cut.as_ref().filter(|_| !self.log_taken).map_or(0, |cut| cut.bytes);
-        torn + self.uncommitted_bytes
+        torn + self.uncommitted_bytes + self.cut_before_bytes
     }
 }
 
@@ -288,7 +292,9 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
     let seen_elsewhere =
         fit.is_none() && refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
-    let log_taken = fit.is_some() || seen_elsewhere;
+    let never_went_on = found.frames_epoch < found.epoch;
+    let doubt = if never_went_on { Doubt::of(&data_dir.path, found.epoch) } else { Doubt::default() };
+    let log_taken = (fit.is_some() || seen_elsewhere) && !doubt.lost;
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
     if found.numbers.is_empty()
@@ -310,7 +316,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         None => Adopted::default(),
     };
     // Frames that only the log has come after any mark in the segments.
-    let closed = adopted.frames == 0 && found.is_closed();
+    let closed = adopted.frames == 0 && found.is_closed() && !doubt.lost;
     if !closed && !log_taken {
         notes.push(format!(
             "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
@@ -328,6 +334,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         before: if adopted.frames == 0 { found.frames_epoch } else { found.epoch },
         cut: found.cut,
         adopted_bytes: adopted.bytes,
+        cut_before_bytes: doubt.cut_bytes,
         uncommitted_bytes: adopted.uncommitted_bytes,
         gone: Gone::before(&found.numbers),
         notes,
@@ -412,12 +419,14 @@ impl Opened {
         if ring_bytes < bytes_min {
             return Err(Fault::TooSmall { field: "journal.log_bytes", bytes: ring_bytes, bytes_min });
         }
-        // After the mark below, a start that fails for want of room would look like one that ran and lost its log.
+        // A start that fails for want of room is to leave the epoch and the old log as they are.
         self.log_file.take_room(ring_bytes)?;
         // Whoever replays may refuse too, so only here is it certain that this start leaves the old log aside.
         if let Some(unstored) = self.unstored.take() {
             unstored.store(&self.data_dir.path, &self.disk)?;
         }
+        let doubt = Doubt { cut_bytes: self.recovered.cut_bytes(), lost: self.recovered.may_have_lost() };
+        doubt.keep(&self.data_dir.path, self.recovered.epoch, &self.disk)?;
         let epoch = self.batches.raise_epoch();
         assert!(epoch == self.recovered.epoch, "the epoch rises by one");
         self.batches.write()?;
@@ -443,8 +452,10 @@ impl Opened {
         let keep_bytes = (ring_bytes / 2).min((ring_bytes - ring_bytes / 8 - Log::slack(shards)) / 2);
         let looks_max = self.options.looks_max;
         let writer = WriterHandle::spawn(&log, path.clone(), self.batches, keep_bytes, looks_max, listener);
-        // Segments have all that it has, and left behind it would be ahead of a backup in the directory's place.
+        // It has only a `Start` that nobody was told of, and left behind it would be ahead of a backup in the
+        // directory's place.
         let writer = writer.inspect_err(|_| drop(std::fs::remove_file(&path)))?;
+        Doubt::clear(&owner.data_dir);
         Ok(Started { log, segments: self.segments, writer })
     }
 }

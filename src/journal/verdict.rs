@@ -83,9 +83,9 @@ pub(crate) fn fit(
 }
 
 /// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
-/// `log_path`, that this process left and that alone has some frames, or may have them, whatever identity the heir
-/// claims. One that contradicts the segments is of a directory that was in this one's place. True if there is one and
-/// segments have all of it.
+/// `log_path`, that this process left and that alone has some frames. One that contradicts the segments is of a directory
+/// that was in this one's place. For an heir with a new identity any log that its directory left is a reason, as it says
+/// that it is a copy. True if there is a log and segments have all of it.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
@@ -102,11 +102,8 @@ pub(crate) fn refuse_elsewhere(
     };
     let data_dir = heir.data_dir.to_path_buf();
     let is_own = owner.place == heir.place;
-    match heir.claimed {
-        Claimed::NewIdentity if is_own => return Err(Fault::NoCopy { log, data_dir }),
-        // Of the original, which goes on with it.
-        Claimed::NewIdentity => return Ok(false),
-        Claimed::AsItIs | Claimed::AdoptLog => {}
+    if heir.claimed == Claimed::NewIdentity {
+        return Err(Fault::NoCopy { log, data_dir });
     }
     let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
     match fit(left, found, segments, heir.data_dir, &mut Vec::new()).ok().flatten() {

@@ -1,7 +1,7 @@
 //! A replace: a maker's orders leave a book and others come to rest in it, all or nothing.
 //!
 //! Everything is judged before anything is done, as if the leaving orders had left already; then one
-//! frame records all of it. All orders are of one market, and the coming orders are of one wallet.
+//! frame records all of it. Dust in the way, others' orders that nobody can fill, leaves by a frame before that. All orders are of one market, and the coming orders are of one wallet.
 //! Each coming order rests: one that would trade at once refuses the whole replace, so there is no
 //! walk, and no maker's cell that could change what was judged.
 //!
@@ -10,8 +10,8 @@
 //! | same wallet, token, side and price as a leaving one, no larger than its open shares | that one's |
 //! | any other | behind all others at its price |
 //!
-//! REPLACE-1: between the judging and the frame nothing changes but the wallet's cell, and that only
-//! where collateral is set aside: the debit is the last thing that can fail.
+//! REPLACE-1: between the judging and the frame nothing of what was judged changes but the wallet's cell, and that only
+//! where collateral is set aside: the debit is the last thing that can fail. Dust belongs to others.
 
 use super::judge::judge_shares;
 use super::placements::Placement;
@@ -111,7 +111,7 @@ impl Scratch {
 }
 
 impl Shard {
-    /// Replaces orders: one frame, or a refusal and nothing.
+    /// Replaces orders: one frame, behind one for dust in its way if there is any, or a refusal and nothing.
     pub fn replace(&mut self, now: TimeMs, request: &Replace<'_>) -> Result<Replaced, ReplaceRefusal> {
         assert!(request.leaving.len() <= REPLACE_REMOVED_MAX, "the reader of bodies counts");
         assert!((1..=REPLACE_PLACED_MAX).contains(&request.coming.len()), "the reader of bodies counts");

@@ -197,7 +197,6 @@ pub(super) fn twice_named(field: &'static str) -> Refused {
         .about(field, "market", RULE)
 }
 
-/// The words of a table with commas between.
 /// The values in the order of first mention; none if one of them is none. There are few, or few that differ.
 fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
     let mut found = Vec::new();
@@ -210,6 +209,7 @@ fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Ve
     Some(found)
 }
 
+/// The words of a table with commas between.
 fn one_of<T>(words: &[(&str, T)]) -> String {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     words.join(", ")

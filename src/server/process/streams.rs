@@ -11,7 +11,8 @@
 //! | is of another start than the journal's last one, or cannot be read | are forgotten |
 //! | is there, but frames that clients were told of may be lost, or this is a copy with an identity of its own | are forgotten |
 //!
-//! A start writes it once the journal has gone on, before anybody is told anything; one that is refused leaves it.
+//! A start writes it once the journal has gone on, before anybody is told anything; one that is refused leaves it, and the
+//! journal knows of a loss until then.
 //!
 //! A client whose id was forgotten reads anew, as one that was away for too long.
 
@@ -31,17 +32,10 @@ fn path(data_dir: &Path) -> PathBuf {
 }
 
 /// The ids for a new start, where `before` is the epoch of the last one that went on. Earlier ones are among them if the
-/// history `is_continued`: nothing that clients were told is missing, and no original goes on with it too. If not, they
-/// are forgotten for good, as the next start will not know of it.
+/// history `is_continued`: nothing that clients were told is missing, and no original goes on with it too.
 pub(super) fn ids(data_dir: &Path, before: u32, is_continued: bool) -> Result<StreamIds, String> {
     let path = path(data_dir);
     let mut ids = if is_continued { earlier(&path, before) } else { Vec::new() };
-    if !is_continued
-        && let Err(fault) = fs::remove_file(&path)
-        && fault.kind() != ErrorKind::NotFound
-    {
-        return Err(format!("stream ids: {}: {fault}", path.display()));
-    }
     let now = secret::random_hex().map_err(|fault| format!("stream ids: {fault}"))?;
     ids.push(now.clone());
     ids.drain(..ids.len().saturating_sub(KEPT));
@@ -113,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_start_that_was_refused_forgets_nothing_but_what_is_lost() {
+    fn a_start_that_was_refused_forgets_nothing() {
         let folder = tempfile::tempdir().expect("a folder");
         let data = folder.path();
         let (first, _) = start(data, 0, true, &[]);
@@ -123,7 +117,7 @@ mod tests {
         assert_eq!(known, [true]);
         ids(data, 2, false).expect("found");
         let (_, known) = start(data, 2, true, &[&first, &second]);
-        assert_eq!(known, [false, false], "the next start does not know that something was lost");
+        assert_eq!(known, [true, true], "such as one with --new-identity, which is none");
     }
 
     #[test]

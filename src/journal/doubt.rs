@@ -1,0 +1,54 @@
+//! What a start found missing, until a start has gone on and its first frame says so.
+//!
+//! A start that raises the epoch and is refused after that leaves an epoch without a frame, which by itself would mean
+//! that nothing is missing. So it writes down beforehand what it knows.
+//!
+//! | `doubt` in the data directory | |
+//! |---|---|
+//! | `epoch N` | the epoch that it was about to raise to |
+//! | `bytes N` | what it cut off |
+//! | `lost` | what was committed may be missing |
+
+use std::path::{Path, PathBuf};
+
+use super::Fault;
+use super::disk::Disk;
+
+/// What is missing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Doubt {
+    /// Bytes that were found and dropped.
+    pub(crate) cut_bytes: u64,
+    /// Whether frames that were committed may be missing.
+    pub(crate) lost: bool,
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("doubt")
+}
+
+impl Doubt {
+    /// What the start of `epoch` wrote down, if it never went on.
+    pub(crate) fn of(data_dir: &Path, epoch: u32) -> Self {
+        let text = std::fs::read_to_string(path(data_dir)).unwrap_or_default();
+        let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok());
+        if number("epoch ") != Some(epoch.into()) {
+            return Self::default();
+        }
+        Self { cut_bytes: number("bytes ").unwrap_or(0), lost: text.lines().any(|line| line == "lost") }
+    }
+
+    /// Writes it down before the epoch is raised, if there is any.
+    pub(crate) fn keep(self, data_dir: &Path, epoch: u32, disk: &Disk) -> Result<(), Fault> {
+        if self == Self::default() {
+            return Ok(());
+        }
+        let lost = if self.lost { "lost\n" } else { "" };
+        disk.replace(&path(data_dir), format!("epoch {epoch}\nbytes {}\n{lost}", self.cut_bytes).as_bytes())
+    }
+
+    /// The epoch's first frame says it now. If the file stays, its epoch has frames, and it counts for nothing.
+    pub(crate) fn clear(data_dir: &Path) {
+        let _ = std::fs::remove_file(path(data_dir));
+    }
+}
