@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::schema::{Document, walk};
+use common::schema::Document;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,13 +13,7 @@ use std::path::Path;
 #[test]
 fn every_reference_leads_somewhere_and_every_message_is_said_by_somebody() {
     let document = Document::of_streams();
-    let mut referred = BTreeSet::new();
-    walk(&document.0, "", &mut |_, value| {
-        if let Some(reference) = value.get("$ref") {
-            document.resolve(value);
-            referred.insert(reference.as_str().unwrap().to_owned());
-        }
-    });
+    let referred = document.references();
     let parts = |pointer: &str| {
         let names = document.0.pointer(pointer).unwrap().as_object().unwrap().keys();
         names.map(|name| format!("#{pointer}/{name}")).collect::<Vec<_>>()

@@ -76,13 +76,7 @@ fn every_operation_says_who_what_and_what_comes_back() {
 #[test]
 fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
     let document = Document::of_library();
-    let mut referred = BTreeSet::new();
-    walk(&document.0, "", &mut |_, value| {
-        if let Some(reference) = value.get("$ref") {
-            document.resolve(value);
-            referred.insert(text(reference).to_owned());
-        }
-    });
+    let mut referred = document.references();
     for requirement in requirements(&document) {
         for scheme in requirement.as_object().unwrap().keys() {
             assert!(

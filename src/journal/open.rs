@@ -292,8 +292,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
     let seen_elsewhere =
         fit.is_none() && refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
-    let never_went_on = found.frames_epoch < found.epoch;
-    let doubt = if never_went_on { Doubt::of(&data_dir.path, found.epoch) } else { Doubt::default() };
+    let doubt = if found.never_went_on() { Doubt::of(&data_dir.path, found.epoch) } else { Doubt::default() };
     let log_taken = (fit.is_some() || seen_elsewhere) && !doubt.lost;
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;

@@ -76,7 +76,12 @@ impl Scan {
     /// Whether the last process stopped in good order, or there was none. One that left no frame of its epoch was told
     /// nothing and told nobody anything: its first frame is durable before it begins.
     pub(crate) fn is_closed(&self) -> bool {
-        self.last_kind == Close::KIND || self.frames_epoch < self.epoch || self.epoch == 0
+        self.last_kind == Close::KIND || self.never_went_on() || self.epoch == 0
+    }
+
+    /// Whether the last start raised the epoch and was refused, or died, before it had a frame.
+    pub(crate) fn never_went_on(&self) -> bool {
+        self.frames_epoch < self.epoch
     }
 
     /// A fault, which names the flaw if there was one, unless the walk came as far as `end`.

@@ -78,6 +78,16 @@ impl Home {
         start(self.open().unwrap())
     }
 
+    /// A home with one durable frame, whose journal thread has ended as in a crash; its log is still held.
+    fn abandoned() -> (Self, Arc<Log>) {
+        let home = Self::new();
+        let Started { log, writer, .. } = home.start();
+        let span = log.append(KIND, &payload(1));
+        wait_durable(&log, span.end);
+        writer.abandon().unwrap();
+        (home, log)
+    }
+
     fn log_path(&self) -> PathBuf {
         let identity = Identity::load(self.data.path()).unwrap().unwrap();
         self.memory.path().join(format!("outcry-{}", identity.exchange))

@@ -6,7 +6,7 @@
 //! is a complaint.
 
 use serde_json::{Map, Value};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Keywords that do not decide what fits.
 const PASSED_OVER: [&str; 5] = ["description", "default", "example", "pattern", "propertyNames"];
@@ -55,6 +55,18 @@ impl Document {
             [schema] => self.complaints(schema, told),
             ref found => vec![format!("{} messages are of its kind", found.len())],
         }
+    }
+
+    /// Every reference in it, each of which leads somewhere.
+    pub fn references(&self) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        walk(&self.0, "", &mut |_, value| {
+            if let Some(reference) = value.get("$ref") {
+                self.resolve(value);
+                found.insert(reference.as_str().unwrap().to_owned());
+            }
+        });
+        found
     }
 
     /// The target of a reference; any other value is returned as it is.

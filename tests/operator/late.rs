@@ -1,11 +1,10 @@
 //! Starts that are refused late: for what they lack once the journal is read, or once it has gone on. They stop in good
 //! order and leave no log that would be ahead of a backup.
 
+use super::backup::copy;
 use super::{folder, journal, operator, plan_in};
 use crate::common::trader::{KEYS, Trader, Wish, token};
 use outcry::domain::Side;
-use std::path::Path;
-use std::process::Command;
 
 fn in_good_order(starts: u32) -> String {
     format!(", {starts} starts, stopped in good order")
@@ -22,9 +21,6 @@ fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_o
         operator(&exchange, &["account", "credit", &format!("0x{number:040}"), "1"]);
     }
     exchange.stop();
-    let copy = |from: &Path, to: &Path| {
-        assert!(Command::new("cp").arg("-a").args([from, to]).status().unwrap().success());
-    };
     copy(&data_dir, &backup);
     let wallets = journal("replay", &data_dir);
     let wallets = wallets.lines().find_map(|line| line.strip_prefix("wallets ")).unwrap().trim().to_owned();

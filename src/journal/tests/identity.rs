@@ -10,12 +10,8 @@ use crate::domain::TimeMs;
 
 /// A home with one durable frame and one that only its log file has.
 fn died() -> Home {
-    let home = Home::new();
-    let started = home.start();
-    let span = started.log.append(KIND, &payload(1));
-    wait_durable(&started.log, span.end);
-    started.writer.abandon().unwrap();
-    started.log.append(KIND, &payload(2));
+    let (home, log) = Home::abandoned();
+    log.append(KIND, &payload(2));
     home
 }
 
@@ -183,12 +179,8 @@ fn a_directory_that_was_moved_finds_its_log_at_another_path_too() {
 
 #[test]
 fn a_log_elsewhere_of_which_segments_have_all_is_no_loss() {
-    let home = Home::new();
-    let started = home.start();
-    let span = started.log.append(KIND, &payload(1));
-    wait_durable(&started.log, span.end);
-    started.writer.abandon().unwrap();
-    drop(started.log);
+    let (home, log) = Home::abandoned();
+    drop(log);
     let elsewhere = Options { log_path: Some(home.memory.path().join("a-log")), ..home.options() };
     let opened = open_on(elsewhere, Disk::default(), BOOT).unwrap();
     let recovered = opened.recovered();

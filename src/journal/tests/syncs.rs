@@ -92,12 +92,8 @@ fn a_new_directory_its_identity_and_its_segments_are_on_the_disk_before_their_na
 
 #[test]
 fn a_start_syncs_what_it_read_and_the_names_of_its_segments_before_it_adds_to_them() {
-    let home = Home::new();
-    let started = home.start();
-    let span = started.log.append(KIND, &payload(1));
-    wait_durable(&started.log, span.end);
-    started.writer.abandon().unwrap();
-    drop(started.log);
+    let (home, log) = Home::abandoned();
+    drop(log);
     let disk = watched();
     let opened = open_on(home.options(), disk.clone(), BOOT).unwrap();
     start(opened).writer.stop(TimeMs(2)).unwrap();

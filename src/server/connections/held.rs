@@ -26,7 +26,7 @@ pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 pub(crate) const REQUESTS_BYTES_MAX: usize = HELD_BYTES_MAX / 2;
 
 /// One address has this part of each.
-pub(crate) const PART_OF_ADDRESS: usize = 4;
+const PART_OF_ADDRESS: usize = 4;
 
 /// The sums over all loops' connections.
 #[derive(Debug)]
