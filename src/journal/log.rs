@@ -29,6 +29,7 @@
 #[cfg(not(loom))]
 use std::arch::asm;
 use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
@@ -123,9 +124,17 @@ pub struct Log {
     epoch: u32,
     tail: Padded<AtomicU64>,
     failed: AtomicBool,
+    lost: AtomicBool,
     writer: OnceLock<Thread>,
-    /// Held so that the locks on the data directory and on the file last as long as the log.
-    _locks: Vec<File>,
+    /// None in plain memory.
+    files: Option<Files>,
+}
+
+/// What a log keeps open, as the locks on both last as long.
+#[derive(Debug)]
+pub(crate) struct Files {
+    pub(crate) log: File,
+    pub(crate) _data_dir: File,
 }
 
 impl Log {
@@ -133,11 +142,11 @@ impl Log {
     #[must_use]
     pub fn anonymous(ring_bytes: u64) -> Self {
         let mapping = Mapping::anonymous(LOG_HEADER_BYTES + ring_bytes);
-        Self::over(mapping.expect("there is memory for a log"), Vec::new(), 1, FIRST_POSITION)
+        Self::over(mapping.expect("there is memory for a log"), None, 1, FIRST_POSITION)
     }
 
     /// The log in `mapping`, whose ring is all zero, with everything before `start` durable.
-    pub(crate) fn over(mapping: Mapping, locks: Vec<File>, epoch: u32, start: Position) -> Self {
+    pub(crate) fn over(mapping: Mapping, files: Option<Files>, epoch: u32, start: Position) -> Self {
         let ring_bytes = mapping.words().len() as u64 * 8 - LOG_HEADER_BYTES;
         assert!(ring_bytes.is_multiple_of(FRAME_ALIGN), "a ring consists of whole lines");
         assert!(4 * FRAME_ALIGN <= ring_bytes, "a ring holds more than its gap");
@@ -149,8 +158,9 @@ impl Log {
             epoch,
             tail: Padded(AtomicU64::new(start.0)),
             failed: AtomicBool::new(false),
+            lost: AtomicBool::new(false),
             writer: OnceLock::new(),
-            _locks: locks,
+            files,
         };
         log.freed().store(start.0, Ordering::Relaxed);
         log.reclaimed().store(start.0, Ordering::Relaxed);
@@ -340,6 +350,19 @@ impl Log {
 
     pub(crate) fn fail(&self) {
         self.failed.store(true, Ordering::Release);
+    }
+
+    /// Whether the log's file was found removed: what only the log has does not outlive the process any more.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        // Relaxed: nothing else is learned from it.
+        self.lost.load(Ordering::Relaxed)
+    }
+
+    /// Looks whether somebody removed the log's file; true the first time that it is gone.
+    pub(crate) fn look_for_file(&self) -> bool {
+        let is_gone = |files: &Files| files.log.metadata().is_ok_and(|about| about.nlink() == 0);
+        self.files.as_ref().is_some_and(is_gone) && !self.lost.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn set_durable(&self, upto: Position) {

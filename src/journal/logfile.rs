@@ -30,7 +30,7 @@ use super::checksum;
 use super::disk::{Disk, in_memory, is_locked, lock, open_shared, reserve, reserve_keeping_length};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
-use super::log::{DURABLE_WORD, FREED_WORD, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
+use super::log::{DURABLE_WORD, FREED_WORD, Files, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
 use super::verdict::Heir;
 use crate::domain::Position;
 use crate::memory::mapping::{HUGE_BYTES, Mapping};
@@ -245,7 +245,7 @@ impl LogFile {
         })?;
         // Touched now, so that no append takes a page fault.
         mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
-        let log = Log::over(mapping, vec![lock, data_dir], owner.epoch, start);
+        let log = Log::over(mapping, Some(Files { log: lock, _data_dir: data_dir }), owner.epoch, start);
         owner.store(&log);
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)

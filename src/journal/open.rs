@@ -52,6 +52,17 @@ pub enum Durability {
     Durable,
 }
 
+impl Durability {
+    /// Its name in the configuration.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Committed => "committed",
+            Self::Durable => "durable",
+        }
+    }
+}
+
 /// What the operator claims about a directory and a log file that do not belong together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Claimed {

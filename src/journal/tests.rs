@@ -173,7 +173,7 @@ impl Bench {
         let mut batches = Batches::at_end(shelf, &found, segments).unwrap();
         let epoch = batches.raise_epoch();
         let mapping = Mapping::anonymous(LOG_HEADER_BYTES + 1024 * 1024).unwrap();
-        let log = Log::over(mapping, Vec::new(), epoch, batches.end());
+        let log = Log::over(mapping, None, epoch, batches.end());
         let next_position = batches.end();
         Self { home, log, batches, next_position }
     }

@@ -269,8 +269,7 @@ impl Plan {
                  of the machine or a loss of power may lose the last ones that were answered"
             }
         };
-        let word = self.options.journal_durability.as_str();
-        format!("durability {word}: {promise}")
+        format!("durability {}: {promise}", self.durability.text())
     }
 
     /// What an operator should know before relying on this plan.
@@ -316,7 +315,7 @@ fn data_dir(options: &Options) -> Result<PathBuf, String> {
 
 /// What an answer waits for.
 pub(crate) fn durability(options: &Options) -> Result<Durability, String> {
-    let words = [("durable", Durability::Durable), ("committed", Durability::Committed)];
+    let words = [Durability::Durable, Durability::Committed].map(|word| (word.text(), word));
     choice("journal.durability", &options.journal_durability, &words)
 }
 

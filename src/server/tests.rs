@@ -5,6 +5,7 @@ mod write_errors;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
 
 use super::plan::options::Options;
 use super::plan::{Start, plan_on};
@@ -13,6 +14,9 @@ use super::process::start::{End, Running, start};
 use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
 use crate::domain::{OrderFields, OrderId, Side, SignatureType, TokenId, Word};
 use crate::json::{decimal, name};
+
+/// How long a test waits for what must come. Generous: CI machines are slow.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Settings of a small server below `data`.
 pub(super) fn options(data: &tempfile::TempDir, shards: u64) -> Options {
@@ -40,6 +44,16 @@ fn serve(data: &tempfile::TempDir, cpus: usize, shards: u64) -> Running {
     start(plan_on(&options(data, shards), dev, &cpus).expect("a plan"), Clock::real()).expect("starts")
 }
 
+/// Waits until `holds`, which is asked again and again.
+#[track_caller]
+fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "{what}");
+        std::thread::yield_now();
+    }
+}
+
 struct Client {
     socket: TcpStream,
     read: Vec<u8>,
@@ -48,7 +62,7 @@ struct Client {
 impl Client {
     fn connect(address: SocketAddr) -> Self {
         let socket = TcpStream::connect(address).expect("connects");
-        socket.set_read_timeout(Some(std::time::Duration::from_mins(2))).expect("set");
+        socket.set_read_timeout(Some(PATIENCE)).expect("set");
         Self { socket, read: Vec::new() }
     }
 

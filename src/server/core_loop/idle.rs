@@ -40,6 +40,7 @@ impl CoreLoop {
                 self.open_doors();
                 self.look_at_disk();
                 self.look_at_clock();
+                self.look_at_log();
                 return self.connections.count() != count;
             };
             let Some(connection) = self.connections.look(slot) else {
@@ -86,6 +87,19 @@ impl CoreLoop {
                 );
                 self.shared.ending.send(Ending::DiskFull);
             }
+        }
+    }
+
+    /// Makes answers wait for the disk once the log's file is gone; only on the reader's loop.
+    fn look_at_log(&self) {
+        if self.disk.is_none() || self.shared.phase() != Phase::Serving {
+            return;
+        }
+        if self.marks.as_ref().is_some_and(|marks| marks.log().look_for_file()) {
+            tracing::error!(
+                "journal: somebody removed the log's file, so a crash would lose what only the log has; answers wait \
+                 for the disk from here on, as with journal.durability durable; stop and start again to end that"
+            );
         }
     }
 

@@ -23,6 +23,7 @@ use crate::server::process::secret::TOKEN_CHARACTERS_MIN;
 use crate::server::reading::Reading;
 use crate::server::requests::request::Request;
 use crate::server::requests::toll;
+use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Shared;
 use crate::topology::machine::counted;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -166,7 +167,8 @@ pub(crate) fn begin(
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);
-                json.key("durability").text(&core.shared.plan.options.journal_durability);
+                let durability = core.marks.as_ref().map_or(core.shared.plan.durability, Marks::durability);
+                json.key("durability").text(durability.text());
                 if let Some(reading) = reading {
                     reading.reader().write_modes(json);
                 }

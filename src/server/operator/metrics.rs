@@ -150,6 +150,12 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         page.number("outcry_log_bytes", "gauge", "Size of the log ring.", log_bytes);
         let huge_bytes = log.huge_bytes() as u64;
         page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
+        page.number(
+            "outcry_log_lost",
+            "gauge",
+            "1 if the log's file was removed, so that answers wait for the disk until the next start.",
+            u64::from(log.is_lost()),
+        );
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
         if let Some(reading) = core.follows.reading() {
             let ledger = reading.reader().ledger();

@@ -5,9 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use super::{Client, Trader, hex, options, says, seed};
+use super::{Client, Trader, hex, options, says, seed, until};
 use crate::domain::{Side, TokenId};
 use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
 use crate::json::name;
@@ -21,8 +21,6 @@ use crate::server::process::start::{End, Running, start};
 
 const ENOSPC: i32 = 28;
 const SEGMENT_BYTES: u64 = 64 << 10;
-/// How long a test waits for what must come. Generous: CI machines are slow.
-const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Only the operator asks for snapshots.
 const ONLY_ASKED: Pace = Pace { segments_every: u64::MAX / 2, ..EAGER };
@@ -130,16 +128,6 @@ impl Site {
             Client::connect(self.running.admin()).ask(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n");
         let of_name = text.lines().filter(|line| line.starts_with(name));
         of_name.map(|line| line.rsplit(' ').next().expect("a value").parse::<u64>().expect("a number")).sum()
-    }
-}
-
-/// Waits until `holds`, which is asked again and again.
-#[track_caller]
-fn until(what: &str, mut holds: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !holds() {
-        assert!(Instant::now() < deadline, "{what}");
-        std::thread::yield_now();
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::{Client, Trader, hex, options, says, seed};
+use super::{Client, Trader, hex, options, says, seed, until};
 use crate::domain::{Side, TokenId};
 use crate::journal::Disk;
 use crate::server::operator::journal::{dump, replay, verify};
@@ -69,12 +69,23 @@ fn says_what_it_leaves_out(data_dir: &Path, log_path: Option<&Path>, words: &str
     assert!(dumped.iter().any(|said| said == line), "{line}\n{dumped:?}");
 }
 
+/// When answers leave.
+#[derive(Clone, Copy, PartialEq)]
+enum Answers {
+    Durable,
+    Committed,
+    /// The log's file is removed before the disk fails.
+    CommittedUntilTheLogIsLost,
+}
+
 /// Runs until the disk fails with `errno`, and again on a good one.
-fn a_server_on_a_failing_disk(durability: &str, errno: i32) {
+fn a_server_on_a_failing_disk(answers: Answers, errno: i32) {
     // Beside the test's binary: what is durable must not be in memory.
     let binary = std::env::current_exe().expect("a test has a path");
     let data = tempfile::tempdir_in(binary.parent().expect("it is in a directory")).expect("a directory");
+    let durability = if answers == Answers::Durable { "durable" } else { "committed" };
     let options = Options { journal_durability: durability.into(), ..options(&data, 1) };
+    let log_path = options.log_path().expect("the log has a path of its own");
     let disk = Disk::failing_after(u64::MAX, errno);
     let running = serve(&options, disk.clone());
     let mut client = Client::connect(running.http());
@@ -86,19 +97,26 @@ fn a_server_on_a_failing_disk(durability: &str, errno: i32) {
         acknowledged.push(id);
     }
 
+    if answers == Answers::CommittedUntilTheLogIsLost {
+        std::fs::remove_file(&log_path).expect("removed");
+        let mut operator = Client::connect(running.admin());
+        let ready = b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n";
+        until("answers wait for the disk", || operator.ask(ready).1.contains("\"durability\":\"durable\""));
+    }
     let late = orders(&mut trader, &token, LATE);
     disk.fail();
     // As `main` does it: whoever waits for the end meets it.
     let end = std::thread::spawn(move || running.wait());
     let answered = answered_late(&mut client, &late);
     assert_eq!(end.join().expect("it ends by itself"), End::Broken);
-    if durability == "durable" {
+    if answers != Answers::Committed {
         assert!(answered.is_empty(), "not durable, but answered: {answered:?}");
     }
     acknowledged.extend(answered);
 
-    let log_path = options.log_path().expect("the log has a path of its own");
-    says_what_it_leaves_out(data.path(), Some(&log_path), "bytes are only in the log file");
+    if answers != Answers::CommittedUntilTheLogIsLost {
+        says_what_it_leaves_out(data.path(), Some(&log_path), "bytes are only in the log file");
+    }
     says_what_it_leaves_out(data.path(), None, "no log at /dev/shm/outcry-");
 
     let mut running = serve(&options, Disk::default());
@@ -118,13 +136,18 @@ fn a_server_on_a_failing_disk(durability: &str, errno: i32) {
 #[test]
 fn under_durable_no_answer_leaves_behind_a_write_error_and_nothing_is_lost() {
     for errno in [EIO, ENOSPC] {
-        a_server_on_a_failing_disk("durable", errno);
+        a_server_on_a_failing_disk(Answers::Durable, errno);
     }
 }
 
 #[test]
 fn under_committed_whatever_was_answered_around_a_write_error_is_there_afterwards() {
     for errno in [EIO, ENOSPC] {
-        a_server_on_a_failing_disk("committed", errno);
+        a_server_on_a_failing_disk(Answers::Committed, errno);
     }
+}
+
+#[test]
+fn once_the_log_is_lost_whatever_was_answered_is_there_after_a_write_error() {
+    a_server_on_a_failing_disk(Answers::CommittedUntilTheLogIsLost, EIO);
 }

@@ -3,7 +3,8 @@
 //! *Committed*: the loop walks the commit words from its own last mark; no other thread is
 //! involved. *Durable*: the journal's thread reports how far the segments have it. Answers leave at
 //! or below this mark and reads are answered from what is below it, so nothing leaves the process
-//! before it is as safe as the configuration says.
+//! before it is as safe as the configuration says. If somebody removes the log's file, what is
+//! committed does not outlive the process any more, and answers wait for the disk from then on.
 
 use std::sync::Arc;
 
@@ -26,9 +27,10 @@ impl Marks {
 
     /// Moves the mark on and returns it: everything below it is acknowledged.
     pub(crate) fn advance(&mut self) -> Position {
-        match self.durability {
+        match self.durability() {
             Durability::Committed => self.committed.advance(&self.log),
-            Durability::Durable => self.log.durable(),
+            // What was acknowledged before the log was lost stays so.
+            Durability::Durable => self.committed.position().max(self.log.durable()),
         }
     }
 
@@ -37,8 +39,8 @@ impl Marks {
         &self.log
     }
 
-    /// When answers may leave.
+    /// When answers may leave: once the log's file is lost, only from the disk.
     pub(crate) fn durability(&self) -> Durability {
-        self.durability
+        if self.log.is_lost() { Durability::Durable } else { self.durability }
     }
 }
