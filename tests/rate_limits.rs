@@ -7,7 +7,7 @@ mod common;
 
 use common::exchange::{Exchange, Plan};
 use common::stream::Stream;
-use common::trader::{KEYS, Trader, Wish, token};
+use common::trader::{KEYS, Trader, Wish, first_key_headers, token};
 use common::wire::{Answer, Connection, request};
 use outcry::domain::Side;
 use serde_json::{Value, json};
@@ -98,6 +98,13 @@ impl Site {
     fn forwarded(&mut self, client: &str, path: &str) -> Answer {
         let header = format!("X-Forwarded-For: {client}\r\n");
         self.connection.request("GET", path, &header, b"").unwrap()
+    }
+
+    /// A wallet's owner asks for its first key, as the proxy forwards it for `client`.
+    fn first_key(&mut self, client: &str, key: &str) -> Answer {
+        let now_ms = self.connection.read("/time").as_u64().unwrap() * 1_000;
+        let headers = format!("X-Forwarded-For: {client}\r\n{}", first_key_headers(key, now_ms));
+        self.connection.request("POST", "/auth/api-key", &headers, b"").unwrap()
     }
 
     /// A signed `GET path` as the proxy forwards it for `client`.
@@ -534,6 +541,26 @@ fn streams_and_keys_are_counted_too() {
     assert_eq!(upgrade().status, 101);
     assert_eq!(said(&upgrade()), "429 1 0 600 retry 600");
     site.connection.read("/time");
+}
+
+#[test]
+fn wallets_that_are_new_are_counted_by_the_address_that_they_come_from() {
+    let settings = ["limits.mode=enforce", "limits.new_wallets=2/10m", "trusted_proxies=127.0.0.1"];
+    let mut site = Site::start(&settings);
+    let [one, two, three, four] = ["11", "12", "13", "14"].map(|byte| byte.repeat(32));
+    for (client, key, status) in [
+        ("10.0.0.1", KEYS[2], 200), // has money, so it is known
+        ("10.0.0.1", &one, 200),
+        ("10.0.0.1", &two, 200),
+        ("10.0.0.1", &three, 429),
+        ("10.0.0.1", &one, 200), // known by now
+        ("10.0.0.2", &four, 200),
+    ] {
+        assert_eq!(site.first_key(client, key).status, status, "{key} from {client}");
+    }
+    assert_eq!(said(&site.first_key("10.0.0.1", &three)), "429 2 0 600 retry 300");
+    site.advance(300_000);
+    assert_eq!(site.first_key("10.0.0.1", &three).status, 200);
 }
 
 #[test]

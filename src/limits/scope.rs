@@ -1,8 +1,9 @@
 //! Which requests are counted separately, and how many are taken.
 //!
 //! The numbers of catalog, CLOB reads and trading writes come from the interface, which calls them targets of
-//! compatibility. Those of `wallet`, `keys` and `streams` are our own, since it has none: wallet reads walk
-//! histories, a key costs a curve operation, a stream a snapshot of every book it follows.
+//! compatibility. Those of `wallet`, `keys`, `new_wallets` and `streams` are our own, since it has none: wallet reads
+//! walk histories, a key costs a curve operation, a wallet its row for good, a stream a snapshot of every book it
+//! follows.
 
 use super::rate::Rate;
 
@@ -105,6 +106,7 @@ scopes! {
     Cancel "cancel" Requests 2_400 / 10 and 24_000 / 600, "DELETE /order, /orders, /cancel-all, /cancel-market-orders, heartbeats and breakers";
     Wallet "wallet" Requests 1_000 / 10, "every route of wallets' data";
     Keys "keys" Requests 100 / 10, "POST /auth/api-key, GET /auth/derive-api-key";
+    NewWallets "new_wallets" Requests 100 / 3_600, "POST /auth/api-key of a wallet that the exchange does not know yet";
     Streams "streams" Requests 100 / 10, "upgrades to /ws/market and /ws/user";
     StreamMessages "stream_messages" Messages 500 / 10, "messages on /ws/market and /ws/user";
 }

@@ -108,10 +108,12 @@ pub(crate) struct Reading {
     explains: bool,
 }
 
-/// What became of a read that has no body yet.
+/// What became of a read.
 enum Read {
     /// It has its whole answer.
     Written(Box<ReadJob>),
+    /// It has a body, in [`Reading::body`], and a status, and gets its head now.
+    Body(Box<ReadJob>, u16),
     /// The registrar is asked.
     Act(Box<ActJob>),
     /// There is no time for it in this turn.
@@ -311,19 +313,19 @@ impl Reading {
         let route = route.expect("it had one before");
         self.body.clear();
         match self.read(&head, &route, body, now, job) {
-            Ok((job, status)) => self.finish(job, status),
-            Err(Read::Written(job)) => self.done.push_back(job),
-            Err(Read::Act(act)) => self.acts.push_back(act),
-            Err(Read::Search(job, query)) => {
+            Read::Body(job, status) => self.finish(job, status),
+            Read::Written(job) => self.done.push_back(job),
+            Read::Act(act) => self.acts.push_back(act),
+            Read::Search(job, query) => {
                 if let Err(job) = self.searching.begin(job, *query) {
                     self.busy_searching(job);
                 }
             }
-            Err(Read::Later(mut job)) => {
+            Read::Later(mut job) => {
                 job.bytes = bytes;
                 return Some(job);
             }
-            Err(Read::Held(mut job)) => {
+            Read::Held(mut job) => {
                 job.bytes = bytes;
                 self.held.push_back(job);
             }
@@ -338,10 +340,10 @@ impl Reading {
         body: &[u8],
         now: TimeMs,
         mut job: Box<ReadJob>,
-    ) -> Result<(Box<ReadJob>, u16), Read> {
+    ) -> Read {
         if route.class() == Class::L1 {
             if self.signatures_left == 0 {
-                return Err(Read::Later(job));
+                return Read::Later(job);
             }
             self.signatures_left -= 1;
             return key_acts::of_wallet(self, head, route.endpoint, now, job);
@@ -353,7 +355,7 @@ impl Reading {
             }
             match self.followed.callers.check(head, route, body, now, intent, &mut job.toll) {
                 Ok(caller) => Some(caller),
-                Err(_) if job.toll.held().is_some() => return Err(Read::Held(job)),
+                Err(_) if job.toll.held().is_some() => return Read::Held(job),
                 Err(reject) => {
                     let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
                     let explain = self.explains.then(|| {
@@ -361,7 +363,7 @@ impl Reading {
                         explain::presenting(&found, head, route, body, judged)
                     });
                     let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
-                    return Ok((job, status));
+                    return Read::Body(job, status);
                 }
             }
         } else {
@@ -371,7 +373,7 @@ impl Reading {
             let mut json = Writer::new(&mut self.body);
             toll::write(json.open_object(), self.followed.callers.limits());
             json.close_object();
-            return Ok((job, 200));
+            return Read::Body(job, 200);
         }
         let request = ReadRequest {
             endpoint: route.endpoint,
@@ -391,52 +393,43 @@ impl Reading {
                 let valid = self.followed.callers.is_readonly_key(&address, &key);
                 self.body.extend_from_slice(format!("{{\"valid\":{valid}}}").as_bytes());
             });
-            return Ok((job, valid.err().unwrap_or(200)));
+            return Read::Body(job, valid.err().unwrap_or(200));
         }
         if route.endpoint == Endpoint::Errors {
             self.body.extend_from_slice(&errors::JSON);
-            return Ok((job, 200));
+            return Read::Body(job, 200);
         }
         if route.endpoint == Endpoint::Search {
             return match reader::read_search(&request, &mut self.body) {
-                Ok(query) => Err(Read::Search(job, Box::new(query))),
-                Err(status) => Ok((job, status)),
+                Ok(query) => Read::Search(job, Box::new(query)),
+                Err(status) => Read::Body(job, status),
             };
         }
         self.write(&request, job)
     }
 
     /// A key-holder's act on keys, which the registrar is asked for.
-    fn key_act(
-        &mut self,
-        request: &ReadRequest<'_>,
-        caller: &Caller,
-        job: Box<ReadJob>,
-    ) -> Result<(Box<ReadJob>, u16), Read> {
+    fn key_act(&mut self, request: &ReadRequest<'_>, caller: &Caller, job: Box<ReadJob>) -> Read {
         let act = match request.endpoint {
             Endpoint::ApiKeys => key_acts::list(caller, &request.query, job),
             Endpoint::ApiKeyRevoke => match reader::read_revoked_key(request, &mut self.body) {
                 Ok(meant) => key_acts::revoke(caller, meant.unwrap_or(caller.api_key), job),
-                Err(status) => return Ok((job, status)),
+                Err(status) => return Read::Body(job, status),
             },
             Endpoint::ReadonlyKeyRevoke => {
                 match self.followed.reader.read_key(request.body, &mut self.body) {
                     Ok(meant) => key_acts::of_readonly(caller, request.endpoint, Some(meant), job),
-                    Err(status) => return Ok((job, status)),
+                    Err(status) => return Read::Body(job, status),
                 }
             }
             endpoint => key_acts::of_readonly(caller, endpoint, None, job),
         };
-        Err(Read::Act(Box::new(act)))
+        Read::Act(Box::new(act))
     }
 
     /// Writes an answer in place after the head that nearly all answers have. If its status needs another head, its
     /// body is left in `self.body` for the caller.
-    fn write(
-        &mut self,
-        request: &ReadRequest<'_>,
-        mut job: Box<ReadJob>,
-    ) -> Result<(Box<ReadJob>, u16), Read> {
+    fn write(&mut self, request: &ReadRequest<'_>, mut job: Box<ReadJob>) -> Read {
         let extras = Extras { book: self.followed.book_mark(request), ..self.extras(&job) };
         let response = Response::begin(&mut job.answer, 200, ContentType::Json, &extras);
         let body_at = job.answer.len();
@@ -444,11 +437,11 @@ impl Reading {
         self.note_unreadable();
         if status == 200 {
             response.finish(&mut job.answer);
-            return Err(Read::Written(job));
+            return Read::Written(job);
         }
         self.body.extend_from_slice(&job.answer[body_at..]);
         job.answer.clear();
-        Ok((job, status))
+        Read::Body(job, status)
     }
 
     /// Reports what could not be read, each place once: clients may ask for it as often as they like.

@@ -94,10 +94,8 @@ impl Trader {
 
     /// The trader of a private key, with the API key of this nonce.
     pub fn of_nonce(key: &str, nonce: u64, connection: &mut Connection, clock_ms: Option<u64>) -> Self {
-        let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
-        let domains = Domains::new(Chain::Amoy);
-        let address = *signer.address();
-        let address_text = String::from_utf8(text::checksummed(&address).to_vec()).unwrap();
+        let (signer, address_text) = signer(key);
+        let (domains, address) = (Domains::new(Chain::Amoy), *signer.address());
         let now = clock_ms.unwrap_or_else(now_ms);
         let headers = owner_headers(&signer, &domains, &address_text, now / 1_000, nonce);
         let answer = connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
@@ -311,6 +309,18 @@ impl Trader {
         }
         rows
     }
+}
+
+fn signer(key: &str) -> (Signer, String) {
+    let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
+    let address = String::from_utf8(text::checksummed(signer.address()).to_vec()).unwrap();
+    (signer, address)
+}
+
+/// The headers with which the owner of a private key asks for its first credentials.
+pub fn first_key_headers(key: &str, clock_ms: u64) -> String {
+    let (signer, address) = signer(key);
+    owner_headers(&signer, &Domains::new(Chain::Amoy), &address, clock_ms / 1_000, 0)
 }
 
 fn owner_headers(signer: &Signer, domains: &Domains, address: &str, timestamp: u64, nonce: u64) -> String {

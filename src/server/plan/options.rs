@@ -226,6 +226,7 @@ keys! {
     "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
     "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
     "limits.keys" Text limits_scopes[Keys] "POST /auth/api-key, GET /auth/derive-api-key.";
+    "limits.new_wallets" Text limits_scopes[NewWallets] "POST /auth/api-key of a wallet that the exchange does not know yet.";
     "limits.streams" Text limits_scopes[Streams] "Upgrades to /ws/market and /ws/user.";
     "limits.stream_messages" Text limits_scopes[StreamMessages] "Messages on streams, each with its answer.";
 }

@@ -28,8 +28,8 @@ pub(super) fn of_wallet(
     head: &Head<'_>,
     endpoint: Endpoint,
     now: TimeMs,
-    job: Box<ReadJob>,
-) -> Result<(Box<ReadJob>, u16), Read> {
+    mut job: Box<ReadJob>,
+) -> Read {
     let headers = head.auth.unwrap_or(AuthHeaders::none(Dialect::Service));
     let claim = Claim {
         address: headers.address.unwrap_or("").as_bytes(),
@@ -43,10 +43,15 @@ pub(super) fn of_wallet(
         Err(reject) => {
             let explain = reading.explains.then(|| explained(reading, &claim, now));
             let status = reading.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
-            return Ok((job, status));
+            return Read::Body(job, status);
         }
     };
     let creates = endpoint == Endpoint::ApiKeyCreate;
+    if creates && let Err(reject) = reading.followed.callers.charge_for_wallet(&mut job.toll, &proof.address)
+    {
+        let status = reading.refuse(reject, job.toll.retry_after_s(), None);
+        return Read::Body(job, status);
+    }
     let errand: Errand = Box::new(move |trade, now| {
         let registrar = trade.own_registrar();
         let made = if creates {
@@ -59,7 +64,7 @@ pub(super) fn of_wallet(
             Err(refusal) => refusal::report(refusal),
         }
     });
-    Err(Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand))))
+    Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)))
 }
 
 /// The owner of a key makes, lists or revokes read-only ones; `meant` is the one that its body names.

@@ -121,6 +121,18 @@ impl Callers {
         toll.pay(&self.limits, endpoint, self.moment)
     }
 
+    /// Counts a wallet that gets its first key by the address that it came from, if the exchange does not know it yet.
+    pub(in crate::server) fn charge_for_wallet(
+        &self,
+        toll: &mut Toll,
+        wallet: &Address,
+    ) -> Result<(), Reject> {
+        match self.registry.wallet_of(wallet) {
+            Some(_) => Ok(()),
+            None => toll.pay_for_wallet(&self.limits, self.moment),
+        }
+    }
+
     /// Counts a request as `count`, one of which was counted when its caller was checked.
     pub(in crate::server) fn charge_more(
         &self,

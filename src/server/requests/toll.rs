@@ -4,12 +4,13 @@
 //! |---|---|---|
 //! | the address | before the signature is checked | checking costs more than refusing |
 //! | the owner of the key | after it | names of keys are public, so anybody could pay with them |
+//! | the address, for a wallet that gets its first key | after it | only then is the wallet known |
 //! | both, for the orders of a batch but one | after the body is read | that says how many there are |
 //!
 //! A connection has one [`Toll`], that of the request at the front of its buffer. What is paid stays paid while that
 //! request waits for its turn, for an answer in front of it, or for its bucket; it is over when the request is taken. A
-//! request that a limit refuses at a later step gets back what it paid at the earlier ones; one that is refused for
-//! anything else does not, as work was done on it.
+//! request that a limit refuses at a later step gets back what it paid at the earlier ones, unless a curve operation was
+//! done for it; one that is refused for anything else does not, as work was done on it.
 
 use crate::domain::{Reject, WalletNo};
 use crate::http::respond::RateLimit;
@@ -97,6 +98,12 @@ impl Toll {
         &mut self,
         limits: &RateLimits,
         endpoint: Endpoint,
+    /// Counts a wallet that gets its first key, by the address. Nobody holds the request: it is refused instead.
+    pub(crate) fn pay_for_wallet(&mut self, limits: &RateLimits, now: Moment) -> Result<(), Reject> {
+        self.cannot_be_held();
+        self.settle(Step::Owner, limits, &[(self.address, Cost::ONE)], &[Scope::NewWallets], now)
+    }
+
         owner: WalletNo,
         more: u32,
         now: Moment,
