@@ -66,6 +66,21 @@ impl Mode {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Party(u64);
 
+impl Party {
+    /// Its row in a table of `rows`, a power of two.
+    #[must_use]
+    pub const fn row(self, rows: usize) -> usize {
+        // The upper bits choose no bucket.
+        (self.0 >> 32) as usize & (rows - 1)
+    }
+
+    /// A party of that row, for tests.
+    #[cfg(test)]
+    pub(crate) const fn of_row(row: u64) -> Self {
+        Self(row << 32)
+    }
+}
+
 /// One scope that a request is counted in.
 #[derive(Clone, Copy, Debug)]
 pub struct Due {

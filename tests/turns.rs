@@ -5,6 +5,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "turns/fair.rs"]
+mod fair;
 #[path = "turns/left.rs"]
 mod left;
 #[path = "turns/rest.rs"]

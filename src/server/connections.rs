@@ -11,12 +11,14 @@
 //! | `descriptors` | how many sockets the system allows |
 //! | `socket` | sockets and the epoll set of one loop |
 //! | `connection` | one connection: bytes in, open requests, bytes out |
+//! | `fair` | whose request gets its signature checks next |
 //! | `held` | what clients hold up, over all connections |
 //! | `addresses` | a number for each address, for `house` and `held` |
 
 mod addresses;
 pub(super) mod connection;
 pub(super) mod descriptors;
+mod fair;
 pub(super) mod held;
 pub(super) mod house;
 pub(super) mod socket;
@@ -24,7 +26,8 @@ pub(super) mod socket;
 use std::collections::VecDeque;
 
 use crate::limits::Moment;
-use connection::Connection;
+use connection::{Connection, Line};
+use fair::FairQueue;
 
 /// The lists of slots. A slot stands in each at most once, and whoever was noted first is next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +66,8 @@ pub(crate) struct Connections {
     occupied: u32,
     slots_max: u32,
     lists: [VecDeque<u32>; List::COUNT],
+    /// Those whose next request needs signature checks.
+    signing: FairQueue,
     /// The next slot whose deadlines are checked, like the hand of a clock.
     hand: u32,
 }
@@ -76,6 +81,7 @@ impl Connections {
             occupied: 0,
             slots_max,
             lists: Default::default(),
+            signing: FairQueue::new(),
             hand: 0,
         }
     }
@@ -87,7 +93,17 @@ impl Connections {
 
     /// Whether any has something that the next turn goes on with.
     pub(crate) fn any_to_serve(&self) -> bool {
-        [List::Ready, List::Dirty, List::Streaming].into_iter().any(|list| 0 < self.noted(list))
+        [List::Dirty, List::Streaming].into_iter().any(|list| 0 < self.noted(list)) || self.any_ready()
+    }
+
+    /// Whether any has a request that is not judged yet.
+    pub(crate) fn any_ready(&self) -> bool {
+        0 < self.noted(List::Ready) || self.any_signing()
+    }
+
+    /// Whether any waits for signature checks.
+    pub(crate) fn any_signing(&self) -> bool {
+        !self.signing.is_empty()
     }
 
     /// How many slots stand in a list.
@@ -118,6 +134,7 @@ impl Connections {
         for list in &mut self.lists {
             list.reserve(wanted - list.len());
         }
+        self.signing.reserve(wanted);
         self.occupied += 1;
         Some((slot, Box::new(Connection::empty())))
     }
@@ -147,6 +164,31 @@ impl Connections {
         while let Some(slot) = self.lists[list as usize].pop_front() {
             if let Some(connection) = self.slots[slot as usize].as_mut() {
                 connection.listed[list as usize] = false;
+            }
+            if let Some(connection) = self.take(slot) {
+                return Some((slot, connection));
+            }
+        }
+        None
+    }
+
+    /// Notes a slot whose next request needs signature checks, and costs `cost` of their time, if it is not noted.
+    pub(crate) fn note_signing(&mut self, slot: u32, connection: &mut Connection, cost: u64) {
+        if !std::mem::replace(&mut connection.listed_signing, true) {
+            self.signing.push(slot, connection.line.toll.address(), cost);
+        }
+    }
+
+    /// A connection's next request gets its signature checks without waiting.
+    pub(crate) fn sign_at_once(&mut self, line: &Line, cost: u64) {
+        self.signing.pass(line.toll.address(), cost);
+    }
+
+    /// Takes the connection whose turn it is to get signature checks out of the queue and its slot.
+    pub(crate) fn next_signing(&mut self) -> Option<(u32, Box<Connection>)> {
+        while let Some(slot) = self.signing.pop() {
+            if let Some(connection) = self.slots[slot as usize].as_mut() {
+                connection.listed_signing = false;
             }
             if let Some(connection) = self.take(slot) {
                 return Some((slot, connection));

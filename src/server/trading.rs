@@ -10,7 +10,8 @@
 //!
 //! Curve operations are the one expensive step. Orders wait for theirs in [`Trade::staged`], at
 //! most one request's at a time, and at most [`SIGNATURES_PER_TURN`] are done in a turn, so that
-//! cancels and answers never wait long behind a batch.
+//! cancels and answers never wait long behind a batch. Which request is next is decided fairly by address
+//! (`connections/fair.rs`).
 //!
 //! | file | what it knows |
 //! |---|---|
@@ -190,7 +191,13 @@ impl Trade {
         self.staged.is_none() && self.signatures_left > 0
     }
 
-    /// Takes one trading request.
+    /// Whether a client's next request has to wait for its last one. What one client sends is done in the order in which
+    /// it was sent, whatever the shards: a cancel finds the order sent before it, and positions grow with the answers.
+    pub(crate) fn is_behind_its_last(&self, line: &Line) -> bool {
+        line.last_work.is_some_and(|work| self.works.is_undecided(work))
+    }
+
+    /// Takes one trading request that is not behind its last one and, if it costs curve operations, may begin.
     pub(crate) fn begin(
         &mut self,
         client: Client,
@@ -200,15 +207,7 @@ impl Trade {
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Step {
-        // What one client sends is done in the order in which it was sent, whatever the shards:
-        // a cancel finds the order sent before it, and positions grow with the answers.
-        if line.last_work.is_some_and(|work| self.works.is_undecided(work)) {
-            return Step::Blocked;
-        }
         let signs = needs_signature(route.endpoint);
-        if signs && !self.may_sign() {
-            return Step::Later;
-        }
         if !self.may_cancel(route.endpoint, mesh) {
             return Step::Later;
         }

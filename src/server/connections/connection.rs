@@ -131,6 +131,8 @@ pub(crate) struct Connection {
     pub(crate) hears: Hears,
     /// In which of the loop's lists the slot stands.
     pub(crate) listed: [bool; List::COUNT],
+    /// Whether it waits for signature checks.
+    pub(crate) listed_signing: bool,
     /// What epoll watches for.
     pub(crate) interest: Interest,
     /// When the next byte of a request, or its rest, must have arrived.
@@ -162,6 +164,7 @@ impl Connection {
             input: Input::new(),
             hears: Hears::All,
             listed: [false; List::COUNT],
+            listed_signing: false,
             interest: Interest::NOTHING,
             read_by_ms: u64::MAX,
             send_by_ms: u64::MAX,

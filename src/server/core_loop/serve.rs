@@ -17,7 +17,7 @@ use crate::server::requests::proxies;
 use crate::server::requests::request::{self, Found, Request};
 use crate::server::threads::message::{Letter, Moved as MovedClient, ReadJob};
 use crate::server::threads::shared::Phase;
-use crate::server::trading;
+use crate::server::trading::{self, Trade};
 use crate::stats::{Laps, Stage};
 
 /// What became of the request at the front of a connection's buffer.
@@ -31,6 +31,8 @@ pub(crate) enum Step {
     Partial,
     /// Not in this turn.
     Later,
+    /// Not before its turn among those that need signature checks, of which it takes this many bytes of body.
+    Queue(u64),
     /// Not before an open request is answered.
     Blocked,
     /// Not before its limit has room for it.
@@ -46,6 +48,8 @@ pub(crate) enum Step {
 enum Pass {
     Cancels,
     All,
+    /// That of one connection, whose turn it is to get signature checks.
+    Signing,
 }
 
 /// Step 2: requests.
@@ -57,13 +61,14 @@ impl CoreLoop {
         let Some(trade) = self.trade.as_mut() else {
             return false;
         };
-        // A single ready connection, with no checks left over from the last turn, is served next anyway.
-        if ready == 0 || (ready == 1 && !trade.has_staged()) {
+        // A single ready connection is served next anyway, if no checks are left from the last turn and none wait.
+        if ready == 0 || (ready == 1 && !trade.has_staged() && !self.connections.any_signing()) {
             return false;
         }
         let mut took = false;
         for _ in 0..ready {
-            took |= self.serve_next(phase, Pass::Cancels);
+            let next = self.connections.next(List::Ready);
+            took |= next.is_some_and(|next| self.serve(next, phase, Pass::Cancels));
         }
         if took {
             self.finish();
@@ -82,7 +87,16 @@ impl CoreLoop {
             self.see_out(phase);
         }
         for _ in 0..self.connections.noted(List::Ready) {
-            if self.serve_next(phase, Pass::All) {
+            let next = self.connections.next(List::Ready);
+            if next.is_some_and(|next| self.serve(next, phase, Pass::All)) {
+                took = true;
+                self.see_out(phase);
+            }
+        }
+        while self.may_sign()
+            && let Some(next) = self.connections.next_signing()
+        {
+            if self.serve(next, phase, Pass::Signing) {
                 took = true;
                 self.see_out(phase);
             }
@@ -90,12 +104,16 @@ impl CoreLoop {
         took
     }
 
+    fn may_sign(&self) -> bool {
+        self.trade.as_ref().is_some_and(Trade::may_sign)
+    }
+
     /// Wakes the journal's thread for what was just decided and sends the answers that are due before the next request
     /// begins, whose signature check takes about as long as a write. After a turn's last request, sending is left to
     /// the end of the turn.
     fn see_out(&mut self, phase: Phase) {
         self.tell_journal();
-        if self.connections.noted(List::Ready) == 0 {
+        if !self.connections.any_ready() {
             return;
         }
         self.finish();
@@ -104,10 +122,13 @@ impl CoreLoop {
         }
     }
 
-    fn serve_next(&mut self, phase: Phase, pass: Pass) -> bool {
-        let Some((slot, mut connection)) = self.connections.next(List::Ready) else {
-            return false;
-        };
+    /// Serves a connection that was taken out of its slot; true if a request was taken.
+    fn serve(
+        &mut self,
+        (slot, mut connection): (u32, Box<Connection>),
+        phase: Phase,
+        mut pass: Pass,
+    ) -> bool {
         if !connection.line.toll.release(self.moment) {
             // What cannot be read must not be reported in every turn.
             if connection.input.is_full() {
@@ -123,7 +144,12 @@ impl CoreLoop {
                 break false;
             }
             match self.step(client, &mut connection, pass) {
-                Step::Took | Step::Upgraded(_) => took = true,
+                Step::Took | Step::Upgraded(_) => {
+                    took = true;
+                    if pass == Pass::Signing {
+                        pass = Pass::All;
+                    }
+                }
                 Step::TookMine => {
                     took = true;
                     break !connection.input.unread().is_empty();
@@ -140,6 +166,12 @@ impl CoreLoop {
                     break false;
                 }
                 Step::Later => break true,
+                Step::Queue(cost) => {
+                    // The client has sent the whole request, so it is neither idle nor slow.
+                    connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+                    self.connections.note_signing(slot, &mut connection, cost);
+                    break false;
+                }
                 Step::Move(to) => match self.send_away(slot, connection, to) {
                     None => return true,
                     Some(back) => {
@@ -174,9 +206,10 @@ impl CoreLoop {
             }
             return self.listen(client, connection);
         }
-        if connection.line.signs
-            && (pass == Pass::Cancels || !self.trade.as_ref().is_some_and(trading::Trade::may_sign))
-        {
+        if connection.listed_signing && connection.line.signs {
+            return Step::Blocked;
+        }
+        if connection.line.signs && pass == Pass::Cancels {
             return Step::Later;
         }
         if connection.input.unread().is_empty() {
@@ -285,7 +318,7 @@ impl CoreLoop {
     ) -> Step {
         let head = &request.head;
         if door == Door::Admin {
-            return if pass == Pass::All { self.admin(client, line, request) } else { Step::Later };
+            return if pass == Pass::Cancels { Step::Later } else { self.admin(client, line, request) };
         }
         let connection = connection_word(head.keep_alive);
         let route =
@@ -306,13 +339,13 @@ impl CoreLoop {
             };
         if route.class() == Class::Stream {
             return match pass {
-                Pass::All => self.upgrade(line, request, route.endpoint),
+                Pass::All | Pass::Signing => self.upgrade(line, request, route.endpoint),
                 Pass::Cancels => Step::Later,
             };
         }
         if route.class() != Class::Trading {
             return match pass {
-                Pass::All => self.read(client, line, request, route.endpoint),
+                Pass::All | Pass::Signing => self.read(client, line, request, route.endpoint),
                 Pass::Cancels => Step::Later,
             };
         }
@@ -327,6 +360,17 @@ impl CoreLoop {
         let Some(trade) = self.trade.as_mut() else {
             return if line.is_idle() { Step::Move(self.next_ingress()) } else { Step::Blocked };
         };
+        if trade.is_behind_its_last(line) {
+            return Step::Blocked;
+        }
+        if pass != Pass::Signing && trading::needs_signature(route.endpoint) {
+            let cost = request.body.len() as u64;
+            if self.connections.any_signing() || !trade.may_sign() {
+                line.signs = true;
+                return Step::Queue(cost);
+            }
+            self.connections.sign_at_once(line, cost);
+        }
         let step = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
         if matches!(step, Step::Took | Step::TookMine) {
             self.tally().trading.add_one();

@@ -63,6 +63,11 @@ impl Toll {
         Self { address, ..self }
     }
 
+    /// Where the request came from.
+    pub(crate) fn address(&self) -> Party {
+        self.address
+    }
+
     /// From here on the request is refused where it would be held: there is no room to hold it.
     pub(crate) fn cannot_be_held(&mut self) {
         self.at_once = true;
@@ -93,17 +98,17 @@ impl Toll {
         self.settle(Step::Owner, limits, &costs, scopes(endpoint), now)
     }
 
-    /// Counts what the request costs beyond the one that address and owner have paid.
-    pub(crate) fn pay_more(
-        &mut self,
-        limits: &RateLimits,
-        endpoint: Endpoint,
     /// Counts a wallet that gets its first key, by the address. Nobody holds the request: it is refused instead.
     pub(crate) fn pay_for_wallet(&mut self, limits: &RateLimits, now: Moment) -> Result<(), Reject> {
         self.cannot_be_held();
         self.settle(Step::Owner, limits, &[(self.address, Cost::ONE)], &[Scope::NewWallets], now)
     }
 
+    /// Counts what the request costs beyond the one that address and owner have paid.
+    pub(crate) fn pay_more(
+        &mut self,
+        limits: &RateLimits,
+        endpoint: Endpoint,
         owner: WalletNo,
         more: u32,
         now: Moment,
