@@ -51,6 +51,9 @@ impl Feed {
         }
         json.key("fees_enabled").boolean(0 < row.fee.rate);
         json.key("taker_base_fee").number_text(base_fee(row.fee.rate));
+        json.key("fee_schedule").open_object().key("exponent").number_text(row.fee.exponent.into());
+        json.key("rate").millionths_text(row.fee.rate.into()).key("taker_only").boolean(row.fee.taker_only);
+        json.key("rebate_rate").millionths_text(row.fee.rebate_rate.into()).close_object();
         json.key("timestamp").number_text(time.0);
         self.stamp(json, reader, market, now);
         json.close_object();

@@ -300,9 +300,8 @@ fn write_trade(
     json.key("side").text(taker.fields.side.text()).key("size").millionths_text(trade.shares.0);
     json.key("price").millionths_text(trade.price_millionths).key("fee_rate_bps").number_text(fee);
     json.key("status").text(status);
-    for name in ["match_time", "last_update", "timestamp"] {
-        json.key(name).number_text(time.seconds());
-    }
+    json.key("match_time").number_text(time.seconds()).key("last_update").number_text(time.seconds());
+    json.key("timestamp").number_text(time.0);
     json.key("outcome").text(reader.label(taker.market, taker.outcome));
     json.key("owner").uuid(caller.key).key("trade_owner").uuid(caller.key);
     json.key("maker_address").address(reader.address_of(taker.wallet));
