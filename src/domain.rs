@@ -34,7 +34,7 @@ pub use ids::{
 pub use item::ItemKind;
 pub use market::{Mode, Outcome, Payout};
 pub use order::{OrderFields, OrderType, SelfTrade, Side, SignatureType, SignedOrder};
-pub use price::{Price, Tick};
+pub use price::{PRICE_ONE, Price, Tick};
 pub use reject::Reject;
 pub use time::TimeMs;
 pub use trade::TradeId;

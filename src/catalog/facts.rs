@@ -239,7 +239,8 @@ impl MarketFacts {
                 _ => {}
             }
         }
-        facts.volume = volume_number.or(volume).unwrap_or(0);
+        // The text is exact, where the number was rounded for showing.
+        facts.volume = volume.or(volume_number).unwrap_or(0);
         facts
     }
 
@@ -400,7 +401,7 @@ mod tests {
         assert_eq!(facts.prices, Some([45_123, 955_000]));
         assert_eq!((facts.seconds_delay, facts.rewards.max_spread.as_bytes()), (3, &b"3.5"[..]));
         assert_eq!(facts.rewards.rates[0].1.as_bytes(), b"30");
-        assert_eq!(facts.volume, 1_250_000);
+        assert_eq!(facts.volume, 1_500_000);
         assert_eq!(facts.description.of(text), r#""\"So\"""#);
         let tags: Vec<&str> = facts.tag_spans.iter().map(|span| span.of(text)).collect();
         assert_eq!(tags, [r#"{"label":"Politics"}"#, r#""World""#, "7"]);

@@ -133,6 +133,8 @@ pub const MARKET: Form = Form {
         "negRisk",
         "feeSchedule",
         "feesEnabled",
+        "makerBaseFee",
+        "takerBaseFee",
         "tags",
         "events",
     ],

@@ -10,7 +10,7 @@
 use super::ask::{Asked, Refused, no_book, too_long};
 use super::levels::seen_from;
 use super::{ANSWER_BYTES_MAX, PriceSide, Reader, Token};
-use crate::domain::{MarketNo, Mode, Outcome, Price, Side, TokenId};
+use crate::domain::{MarketNo, Mode, Outcome, PRICE_ONE, Price, Side, TokenId};
 use crate::json::Writer;
 use sha1_smol::Sha1;
 use std::collections::BTreeSet;
@@ -20,6 +20,9 @@ const MILLIONTHS_PER_HALF_STEP: u64 = 50;
 
 /// Characters of a book's hash: a SHA-1 in hex.
 pub(super) const HASH_BYTES: usize = 40;
+
+/// The best bid and the best ask; none where nobody is.
+pub(super) type Bests = [Option<Price>; 2];
 
 const SIDES: [Side; 2] = [Side::Buy, Side::Sell];
 
@@ -152,7 +155,7 @@ impl Reader {
 
     /// The middle between the best bid and the best ask, in millionths.
     pub(super) fn middle(&self, token: Token) -> Option<u64> {
-        let [bid, ask] = SIDES.map(|side| self.best(token, side));
+        let [bid, ask] = self.bests(token);
         let sum = u64::from(bid?.ten_thousandths()) + u64::from(ask?.ten_thousandths());
         Some(sum * MILLIONTHS_PER_HALF_STEP)
     }
@@ -218,6 +221,11 @@ impl Reader {
         self.index.market(token.market).levels.best(token.outcome, side)
     }
 
+    /// The best bid and the best ask.
+    pub(super) fn bests(&self, token: Token) -> Bests {
+        SIDES.map(|side| self.best(token, side))
+    }
+
     /// The price that a request for `side` gets.
     fn price_for(&self, token: Token, side: Side) -> Option<Price> {
         match self.settings.price_side {
@@ -228,7 +236,7 @@ impl Reader {
 
     /// The best ask less the best bid, in ten-thousandths. Never negative: books are not crossed.
     pub(super) fn gap(&self, token: Token) -> Option<u16> {
-        let [bid, ask] = SIDES.map(|side| self.best(token, side));
+        let [bid, ask] = self.bests(token);
         Some(ask?.ten_thousandths().saturating_sub(bid?.ten_thousandths()))
     }
 
@@ -238,6 +246,11 @@ impl Reader {
     ) -> impl Iterator<Item = (TokenId, Token)> + use<'a> {
         once_each(asked).into_iter().filter_map(|id| Some((id, self.book_of(&id)?)))
     }
+}
+
+/// Best prices in ten-thousandths; a side without orders is worth nothing or everything.
+pub(super) fn shown_bests([bid, ask]: Bests) -> [u16; 2] {
+    [bid.map_or(0, Price::ten_thousandths), ask.map_or(PRICE_ONE, Price::ten_thousandths)]
 }
 
 /// Puts the hash of a book's text into it, between the quotes that end at `hash_at`.

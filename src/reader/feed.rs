@@ -44,6 +44,7 @@ pub(super) use checksum::crc;
 pub(super) use recent::{LevelChange, Recent};
 
 use super::ask::{Asked, Refused};
+use super::books::Bests;
 use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::nonce::is_of_readonly_key;
 use crate::domain::{ApiKey, MarketNo, Outcome, TimeMs, WalletNo};
@@ -122,7 +123,7 @@ pub struct Feed {
     /// Markets whose books changed since the last flush, and whether by a trade.
     changed: BTreeMap<MarketNo, bool>,
     /// The best prices that were last sent, by token.
-    best: HashMap<Token, market::Best>,
+    best: HashMap<Token, Bests>,
     /// The checksums of both books of each market that is followed.
     crcs: HashMap<MarketNo, [u32; 2]>,
     /// Clients of accounts of which a key was revoked.

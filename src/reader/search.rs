@@ -61,12 +61,14 @@ const SORT_RULE: &str =
     "relevance, volume, volume_24hr, liquidity, competitive, start_date, end_date or closed_time";
 const STATUS_RULE: &str = "active, resolved or all";
 
-/// Reads the parameters of a search, or writes the body of a refusal and returns its status.
-pub fn read_search(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<Query, u16> {
-    query_of(Params::of(request.query)).map_err(|refused| refused.tell(out))
-}
-
 impl Reader {
+    /// Reads the parameters of a search, or writes the body of a refusal and returns its status.
+    pub fn read_search(&self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<Query, u16> {
+        let tags = self.catalog().shelf(ItemKind::Tag);
+        let is_tag = |id: &str| tags.by_key(id).is_some();
+        query_of(Params::of(request.query), is_tag).map_err(|refused| refused.tell(out))
+    }
+
     /// Writes the body of the answer as of `now`.
     pub fn write_found(&self, found: &Found, now: TimeMs, out: &mut Vec<u8>) {
         let catalog = self.catalog();
@@ -110,7 +112,7 @@ fn write_hit(json: &mut Writer<'_>, reader: &Reader, hit: Hit) {
     json.close_object();
 }
 
-fn query_of(params: Params<'_>) -> Result<Query, Refused> {
+fn query_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Query, Refused> {
     let term = params.text("q")?.unwrap_or_default();
     if term.trim().is_empty() {
         return Err(Refused::bad_request("missing_parameter", "q is required").about("q", &term, TERM_RULE));
@@ -124,10 +126,17 @@ fn query_of(params: Params<'_>) -> Result<Query, Refused> {
     let page = params.integer("page", "a whole number from 1", |page| 0 < page)?.unwrap_or(1);
     let with_tags = params.flag("search_tags")?.unwrap_or(true);
     params.flags_without_effect(&["search_profiles", "optimized", "cache"])?;
-    Ok(Query { term, limit_per_type, page, with_tags, filter: filter_of(params)?, order: order_of(params)? })
+    Ok(Query {
+        term,
+        limit_per_type,
+        page,
+        with_tags,
+        filter: filter_of(params, is_tag)?,
+        order: order_of(params)?,
+    })
 }
 
-fn filter_of(params: Params<'_>) -> Result<Filter, Refused> {
+fn filter_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Filter, Refused> {
     let status = params.text("events_status")?;
     let closed = match status.as_deref() {
         None | Some("all") => None,
@@ -146,7 +155,7 @@ fn filter_of(params: Params<'_>) -> Result<Filter, Refused> {
         closed,
         without_closed_markets,
         tag_slugs: params.all(&["events_tag"])?.unwrap_or_default(),
-        without_tag_ids: params.numbers(&["exclude_tag_id"])?.unwrap_or_default(),
+        without_tag_ids: params.tag_ids(&["exclude_tag_id"], is_tag)?.unwrap_or_default(),
         recurrence: params.text("recurrence")?.map(|text| text.to_lowercase()),
     })
 }

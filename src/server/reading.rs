@@ -400,7 +400,7 @@ impl Reading {
             return Read::Body(job, 200);
         }
         if route.endpoint == Endpoint::Search {
-            return match reader::read_search(&request, &mut self.body) {
+            return match self.followed.reader.read_search(&request, &mut self.body) {
                 Ok(query) => Read::Search(job, Box::new(query)),
                 Err(status) => Read::Body(job, status),
             };

@@ -72,7 +72,8 @@ fn filters_name_what_they_cannot_take() {
             refused(&mut site, &format!("{list}?limit=1&{name}=maybe"), name, "maybe", flag);
         }
         for name in ["tag_id", "exclude_tag_id"] {
-            refused(&mut site, &format!("{list}?limit=1&{name}=weather"), name, "weather", "a whole number");
+            let tag = "a whole number, or the id of a tag";
+            refused(&mut site, &format!("{list}?limit=1&{name}=weather"), name, "weather", tag);
         }
         let amount = "a number from 0 up, with at most 6 places";
         for name in ["volume_min", "volume_max", "liquidity_min", "liquidity_num_max"] {
@@ -107,7 +108,7 @@ fn filters_name_what_they_cannot_take() {
     refused(&mut site, "/markets?id=12a", "id", "12a", "a whole number");
     refused(&mut site, "/markets?event_id=x", "event_id", "x", "a whole number");
     for name in ["conditionId", "condition_id", "condition_ids"] {
-        refused(&mut site, &format!("/markets?{name}=0x12"), "conditionId", "0x12", hex);
+        refused(&mut site, &format!("/markets?{name}=0x12"), name, "0x12", hex);
     }
     refused(&mut site, "/markets?question_ids=0x12", "question_ids", "0x12", hex);
     refused(&mut site, "/markets?clob_token_ids=0x12", "clob_token_ids", "0x12", "a token id in decimal");
@@ -184,5 +185,20 @@ fn the_two_forms_of_markets_are_told_apart() {
     assert_eq!(taken(&mut site, "/markets?id=900000001&id=1&slug=none"), json!([]));
     assert_eq!(taken(&mut site, "/markets?id=900000001&exclude_tag_id=110"), json!([]));
     assert_eq!(taken(&mut site, "/markets?mirror=true"), json!([]));
+    site.exchange.stop();
+}
+
+#[test]
+fn a_tag_that_is_a_plain_name_filters_by_the_id_that_it_is_listed_with() {
+    let mut site = Site::dev();
+    let condition = format!("0x{}", "77".repeat(32));
+    site.import(&json!([{ "question": "Plain?", "conditionId": condition, "tags": ["Plain Name"] }]));
+    let tag = taken(&mut site, "/tags/slug/plain-name");
+    let id = tag["id"].as_str().unwrap();
+    assert!(id.parse::<u64>().is_err(), "{id} is a text");
+    let found = taken(&mut site, &format!("/markets?tag_id={id}"));
+    assert_eq!(found[0]["conditionId"], *condition, "{found}");
+    let others = taken(&mut site, &format!("/markets?limit=100&exclude_tag_id={id}"));
+    assert!(others.as_array().unwrap().iter().all(|market| market["conditionId"] != *condition));
     site.exchange.stop();
 }

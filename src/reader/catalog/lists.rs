@@ -119,12 +119,13 @@ impl Reader {
     fn common_filter(&self, params: Params<'_>) -> Result<Filter, Refused> {
         let catalog = self.index.catalog();
         let tag = |id: &str| catalog.shelf(ItemKind::Tag).by_key(id);
+        let is_tag = |id: &str| tag(id).is_some();
         params.flags_without_effect(&["related_tags"])?;
         let tags = [
             items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug])),
-            named(params.numbers(&["tag_id"])?, tag),
+            named(params.tag_ids(&["tag_id"], is_tag)?, tag),
         ];
-        let without = named(params.numbers(&["exclude_tag_id"])?, tag).unwrap_or_default();
+        let without = named(params.tag_ids(&["exclude_tag_id"], is_tag)?, tag).unwrap_or_default();
         Ok(Filter {
             active: params.flag("active")?,
             closed: params.flag("closed")?,
@@ -148,9 +149,8 @@ impl Reader {
         let catalog = self.index.catalog();
         let ids = params.numbers(&["id"])?;
         let slugs = params.all(&["slug"])?;
-        let conditions =
-            words(params.all(&["conditionId", "condition_id", "condition_ids"])?, "conditionId")?;
-        let questions = words(params.all(&["question_ids"])?, "question_ids")?;
+        let conditions = words(params, &["conditionId", "condition_id", "condition_ids"])?;
+        let questions = words(params, &["question_ids"])?;
         let tokens = params.all(&["clob_token_ids"])?;
         for token in tokens.iter().flatten() {
             if token_id(token.as_bytes()).is_none() {
@@ -190,12 +190,15 @@ fn write_rows(json: &mut Writer<'_>, rows: Vec<u32>, mut write: impl FnMut(&mut 
 }
 
 /// Texts that have to be 32 bytes in hex.
-fn words(texts: Option<Vec<String>>, field: &'static str) -> Result<Option<Vec<Word>>, Refused> {
-    let word = |text: String| {
-        let word = name::parse_hex(text.as_bytes()).map(Word);
-        word.ok_or_else(|| invalid(field, &text, WORD_RULE))
-    };
-    texts.map(|texts| texts.into_iter().map(word).collect()).transpose()
+fn words(params: Params<'_>, names: &[&'static str]) -> Result<Option<Vec<Word>>, Refused> {
+    let mut words = Vec::new();
+    for name in names {
+        for text in params.all(&[name])?.into_iter().flatten() {
+            let word = name::parse_hex(text.as_bytes()).map(Word);
+            words.push(word.ok_or_else(|| invalid(name, &text, WORD_RULE))?);
+        }
+    }
+    Ok(Some(words).filter(|words| !words.is_empty()))
 }
 
 /// The rows that texts name; unknown ones name nothing.

@@ -64,6 +64,20 @@ impl<'a> Params<'a> {
         }
     }
 
+    /// Every value of these names, each the id of a tag, which is a whole number unless `is_tag` knows another; none if
+    /// there is none.
+    pub(in crate::reader) fn tag_ids(
+        self,
+        names: &[&'static str],
+        is_tag: impl Fn(&str) -> bool,
+    ) -> Result<Option<Vec<String>>, Refused> {
+        let all = self.all(names)?;
+        match all.iter().flatten().find(|one| !super::is_number(one) && !is_tag(one)) {
+            Some(wrong) => Err(invalid(names[0], wrong, "a whole number, or the id of a tag")),
+            None => Ok(all),
+        }
+    }
+
     /// A flag.
     pub(in crate::reader) fn flag(self, name: &'static str) -> Result<Option<bool>, Refused> {
         let Some(text) = self.text(name)? else {

@@ -2,13 +2,13 @@
 //!
 //! | object | the exchange's fields, true at the time of the answer |
 //! |---|---|
-//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`; `tags` if asked for, else as in the text |
+//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`, `makerBaseFee`, `takerBaseFee`; `tags` if asked for, else as in the text |
 //! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets` |
 //! | tag, series, creator | `id`; the newest of all copies is shown |
 //!
 //! - `crate::catalog`'s model defines what volumes and liquidity count.
-//! - Prices are of the first outcome. A side of the book without orders has no field. `lastTradePrice` is the text's
-//!   until there is a trade here; `outcomePrices` is the payout, else the middle of the book, else the last trade, else
+//! - Prices are of the first outcome. Where nobody bids, `bestBid` is 0, and where nobody asks, `bestAsk` is 1, as at the
+//!   venue. `lastTradePrice` is the text's until there is a trade here, and 0 without either; `outcomePrices` is the payout, else the middle of the book, else the last trade, else
 //!   the text's, else one half.
 //! - A field of the contract that the text lacks is filled in: with an empty string, the flag of an ordinary row, or
 //!   the date on which the row was made or imported. A market without an end has its event's; without that, nothing
@@ -18,12 +18,14 @@
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
 //!   series nor metadata.
 
+use super::super::books::shown_bests;
+use super::super::trades::base_fee;
 use super::super::{Reader, Token};
 use super::scope::Scope;
 use crate::catalog::{
     self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
 };
-use crate::domain::{ItemKind, MarketNo, Outcome, Side, TimeMs, TokenId, Word};
+use crate::domain::{ItemKind, MarketNo, Outcome, TimeMs, TokenId, Word};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
@@ -138,7 +140,9 @@ impl Reader {
         json.key("orderPriceMinTickSize").ten_thousandths_number(row.tick.ten_thousandths());
         json.key("orderMinSize").millionths_number(row.min_size.0);
         json.key("negRisk").boolean(row.neg_risk).key("feesEnabled").boolean(0 < row.fee.rate);
-        json.key("feeSchedule").open_object();
+        let fee = base_fee(row.fee.rate);
+        json.key("makerBaseFee").number(if row.fee.taker_only { 0 } else { fee });
+        json.key("takerBaseFee").number(fee).key("feeSchedule").open_object();
         json.key("rate").millionths_number(row.fee.rate.into());
         json.key("exponent").number(row.fee.exponent.into());
         json.key("takerOnly").boolean(row.fee.taker_only);
@@ -159,22 +163,16 @@ impl Reader {
         json.close_object();
     }
 
-    /// `bestBid`, `bestAsk`, `spread` and `lastTradePrice`, those that there are.
+    /// `bestBid`, `bestAsk`, `spread` and `lastTradePrice`.
     fn write_prices(&self, json: &mut Writer<'_>, row: &MarketRow, facts: &MarketFacts) {
         let token = Token { market: row.market, outcome: Outcome::Zero };
-        for (name, side) in [("bestBid", Side::Buy), ("bestAsk", Side::Sell)] {
-            if let Some(price) = self.best(token, side) {
-                json.key(name).ten_thousandths_number(price.ten_thousandths());
-            }
-        }
-        if let Some(gap) = self.gap(token) {
-            json.key("spread").ten_thousandths_number(gap);
-        }
-        if let Some((price, _)) = self.last_trade(token) {
-            json.key("lastTradePrice").ten_thousandths_number(price.ten_thousandths());
-        } else if let Some(price) = facts.last_price {
-            json.key("lastTradePrice").millionths_number(price);
-        }
+        let [bid, ask] = shown_bests(self.bests(token));
+        json.key("bestBid").ten_thousandths_number(bid).key("bestAsk").ten_thousandths_number(ask);
+        json.key("spread").ten_thousandths_number(ask.saturating_sub(bid)).key("lastTradePrice");
+        match self.last_trade(token) {
+            Some((price, _)) => json.ten_thousandths_number(price.ten_thousandths()),
+            None => json.millionths_number(facts.last_price.unwrap_or(0)),
+        };
     }
 
     /// GET /markets/{id}/description.

@@ -5,7 +5,7 @@
 //! checksums are of the levels right after its own record.
 
 use super::super::ask::Refused;
-use super::super::books::HASH_BYTES;
+use super::super::books::{Bests, HASH_BYTES, shown_bests};
 use super::super::levels::{Levels, seen_from};
 use super::super::trades::base_fee;
 use super::super::{Reader, Token};
@@ -22,9 +22,6 @@ pub(super) const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 
 /// Changes that one message may have replayed. A client that missed more gets fresh books.
 const REPLAYED_MAX: usize = 1_000;
-
-/// The best bid and ask of a token.
-pub(super) type Best = [Option<Price>; 2];
 
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
@@ -247,7 +244,7 @@ impl Feed {
     /// Sends whole books after a trade, and best prices that have changed.
     pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
         for token in tokens_of(market) {
-            let best = best_of(reader, token);
+            let best = reader.bests(token);
             let moved = self.best.insert(token, best) != Some(best);
             if !traded && !moved {
                 continue;
@@ -268,7 +265,7 @@ impl Feed {
                 json.key("market").condition(&row.condition);
                 json.key("asset_id").token(&row.tokens[token.outcome.index()]);
                 write_best(json, best);
-                let [bid, ask] = shown(best);
+                let [bid, ask] = shown_bests(best);
                 json.key("spread").ten_thousandths_text(ask.saturating_sub(bid));
                 json.key("timestamp").number_text(row.book_changed.0);
                 json.key("sequence").number(reader.index.market(market).sequence);
@@ -290,7 +287,7 @@ impl Feed {
         self.followers.entry(market).or_default().insert(client, outcomes);
         self.crcs.entry(market).or_insert_with(|| checksum::crcs(&reader.index.market(market).levels));
         for token in tokens_of(market) {
-            self.best.entry(token).or_insert_with(|| best_of(reader, token));
+            self.best.entry(token).or_insert_with(|| reader.bests(token));
         }
     }
 
@@ -379,9 +376,6 @@ impl Feed {
         matches!(self.subscribers.get(client as usize), Some(Some(Subscriber::Market { custom: true, .. })))
     }
 }
-
-/// The price of one, in ten-thousandths.
-const ONE: u16 = 10_000;
 
 /// What a message names.
 struct Named<'a> {
@@ -481,18 +475,9 @@ fn write_change(
     hashes
 }
 
-fn best_of(reader: &Reader, token: Token) -> Best {
-    [Side::Buy, Side::Sell].map(|side| reader.best(token, side))
-}
-
-/// Best prices in ten-thousandths; a side without orders is worth nothing or everything.
-fn shown([bid, ask]: Best) -> [u16; 2] {
-    [bid.map_or(0, Price::ten_thousandths), ask.map_or(ONE, Price::ten_thousandths)]
-}
-
 /// `best_bid` and `best_ask`.
-fn write_best(json: &mut Writer<'_>, best: Best) {
-    let [bid, ask] = shown(best);
+fn write_best(json: &mut Writer<'_>, best: Bests) {
+    let [bid, ask] = shown_bests(best);
     json.key("best_bid").ten_thousandths_text(bid).key("best_ask").ten_thousandths_text(ask);
 }
 
