@@ -14,6 +14,9 @@ use crate::registry::{KeyState, Registry};
 /// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
 const KEYS_OF_OWNER_MAX: usize = 32;
 
+/// How many revoked keys of one nonce are listed: each costs an HMAC.
+const REVOKED_LISTED_MAX: usize = 16;
+
 /// A key as its owner sees it in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedKey {
@@ -70,24 +73,33 @@ impl Registrar {
         }
     }
 
-    /// Every key of a principal that can trade, the newest first.
+    /// Every key of a principal that can trade, the newest first; of those of a nonce that were revoked, the newest
+    /// [`REVOKED_LISTED_MAX`].
     #[must_use]
     pub fn keys(&self, principal: WalletNo) -> Vec<ListedKey> {
         let owner = self.registry().wallet(principal).address;
         let listed = |(nonce, state): (Word, KeyState)| {
-            // A revoked key was named by the generation before its present one.
-            let generation = if state.active { state.generation } else { state.generation - 1 };
-            let api_key = self.identity.master.api_key(&self.key_name(owner, nonce, generation));
-            ListedKey { api_key, nonce, active: state.active }
+            let of_generation = move |generation, active| {
+                let api_key = self.identity.master.api_key(&self.key_name(owner, nonce, generation));
+                ListedKey { api_key, nonce, active }
+            };
+            // What is below the present generation was revoked.
+            let revoked = (0..state.generation).rev().take(REVOKED_LISTED_MAX);
+            let living = state.active.then_some(state.generation).map(|living| of_generation(living, true));
+            living.into_iter().chain(revoked.map(move |generation| of_generation(generation, false)))
         };
-        states(self.registry(), principal).map(listed).collect()
+        states(self.registry(), principal).flat_map(listed).collect()
     }
 
     /// Revokes a living key of a principal. Its secret is worthless from here on; making the key again
     /// gives new credentials.
     pub fn revoke_key(&mut self, now: TimeMs, principal: WalletNo, api_key: &ApiKey) -> Result<(), Refusal> {
-        let living = self.keys(principal).into_iter().find(|key| key.active && key.api_key == *api_key);
-        let nonce = living.ok_or(Refusal::KeyUnknown)?.nonce;
+        let owner = self.registry().wallet(principal).address;
+        let is_meant = |&(nonce, state): &(Word, KeyState)| {
+            state.active
+                && self.identity.master.api_key(&self.key_name(owner, nonce, state.generation)) == *api_key
+        };
+        let (nonce, _) = states(self.registry(), principal).find(is_meant).ok_or(Refusal::KeyUnknown)?;
         self.room_for_operator()?;
         if self.registry().key_of(principal, &nonce).is_none() {
             self.room_for_key_row()?;

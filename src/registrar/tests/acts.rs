@@ -144,6 +144,8 @@ fn credentials_stay_the_same_until_they_are_revoked() {
         let again = rig.registrar.create_key(NOW, address(1), nonce).expect("room");
         assert_ne!(again.secret, made.secret, "a leaked secret never comes back");
         assert_ne!(again.api_key, made.api_key);
+        let listed: Vec<_> = rig.registrar.keys(owner).iter().map(|key| (key.api_key, key.active)).collect();
+        assert!([(again.api_key, true), (made.api_key, false)].iter().all(|key| listed.contains(key)));
         rig.check_restart();
         rig.registrar.revoke_key(NOW, owner, &again.api_key).expect("it lives");
         rig = Rig::new();
