@@ -59,6 +59,8 @@ pub struct Plan {
     pub data_dir: PathBuf,
     /// Where the bound ports are written, if anywhere.
     pub ports_file: Option<PathBuf>,
+    /// Whether it is ready only once somebody has said that it is seeded: `dev`.
+    pub waits_for_seed: bool,
     /// Loops, roles and CPUs.
     pub topology: Topology,
     /// When an answer may leave.
@@ -182,6 +184,7 @@ pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Pl
         admin,
         data_dir: data_dir(options)?,
         ports_file: start.ports_file,
+        waits_for_seed: false,
         topology,
         durability,
         log_path: options.log_path(),

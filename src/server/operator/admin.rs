@@ -162,7 +162,7 @@ pub(crate) fn begin(
             json.open_object().key("status").text("ok").close_object();
         }),
         (Method::Get, "/ready") => {
-            let ready = core.serves();
+            let ready = core.serves() && core.shared.is_seeded();
             let reading = core.follows.reading();
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {

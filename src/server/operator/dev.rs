@@ -52,6 +52,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     }
     // Written when everything is seeded: whoever waits for it waits for a seeded exchange.
     let ports_file = plan.ports_file.take();
+    plan.waits_for_seed = true;
     let last = if args.fresh { Last::of(&data_dir)? } else { None };
     refuse_early(&plan, ports_file.as_deref())?;
     if let Some(last) = last {
@@ -97,6 +98,7 @@ fn seed_and_trade(
     running.shared.limits.suspend();
     let seeded = seed::seed(running.http(), running.admin(), plan, clock)?;
     running.shared.limits.resume();
+    running.shared.has_seed();
     if let Some(path) = ports_file {
         running.write_ports(path)?;
     }

@@ -1,7 +1,7 @@
 //! What all threads of the process share. Everything here is atomic, bounded or never changes.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering, fence};
 
 use crossbeam::queue::ArrayQueue;
 use crossbeam::utils::CachePadded;
@@ -65,6 +65,7 @@ pub(crate) struct Shared {
     /// What the journal's thread has done, for metrics.
     pub(crate) journal_tally: CachePadded<JournalTally>,
     phase: AtomicU8,
+    seeded: AtomicBool,
     told: CachePadded<AtomicU64>,
     awaited: Vec<CachePadded<AtomicU64>>,
 }
@@ -96,10 +97,21 @@ impl Shared {
             tallies: (0..loops).map(|_| CachePadded::default()).collect(),
             journal_tally: CachePadded::default(),
             phase: AtomicU8::new(Phase::Recovering as u8),
+            seeded: AtomicBool::new(!plan.waits_for_seed),
             told: CachePadded::new(AtomicU64::new(0)),
             awaited: (0..loops).map(|_| CachePadded::new(AtomicU64::new(NOTHING_AWAITED))).collect(),
             plan,
         }))
+    }
+
+    /// Whether what it waits for to be ready is in it.
+    pub(crate) fn is_seeded(&self) -> bool {
+        self.seeded.load(Ordering::Relaxed)
+    }
+
+    /// What it waits for to be ready is in it now.
+    pub(crate) fn has_seed(&self) {
+        self.seeded.store(true, Ordering::Relaxed);
     }
 
     /// How far the process is.
