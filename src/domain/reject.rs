@@ -118,7 +118,7 @@ rejects! {
     /// An amount is zero.
     AmountZero = 23, 400, "amount_zero", "makerAmount and takerAmount must be positive", "makeramount must be positive";
     /// An amount is above a billion.
-    AmountTooLarge = 24, 400, "amount_too_large", "order {id} is invalid. Amount ({got}) higher than the maximum: {allowed}";
+    AmountTooLarge = 24, 400, "amount_too_large", "order is invalid. Amount ({got}) higher than the maximum: {allowed}";
     /// The price is outside tick..=1-tick.
     PriceOutOfRange = 25, 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
     /// The price is not a multiple of the market's tick.
@@ -140,7 +140,7 @@ rejects! {
     /// An immediate buy is worth less than the smallest notional.
     NotionalTooSmall = 31, 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
     /// A post-only order would trade at once.
-    PostOnlyCrosses = 32, 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best ask";
+    PostOnlyCrosses = 32, 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best bid or ask";
     /// Collateral or shares do not cover the order with what is open in the same market.
     NotEnoughBalance = 33, 400, "not_enough_balance", "not enough balance / allowance";
     /// A FOK cannot be filled whole. It is remembered: the same order gets this answer again.
@@ -150,7 +150,7 @@ rejects! {
     /// The first thing the order met was the principal's own order. It is remembered: the same order gets this answer
     /// again.
     SelfTradeStopped = 36, 400, "self_trade", "order would trade with an order of the same owner";
-    /// The order met as many resting orders as one frame holds.
+    /// The order met as many resting orders as one frame holds. It is remembered: the same order gets this answer again.
     FillsLimit = 37, 400, "fills_limit", "order met more resting orders than one order may fill";
     /// The order's owner has as many open orders in its market's shard as `orders.open_per_owner_max` allows.
     TooManyOpenOrders = 55, 400, "too_many_open_orders", "too many open orders of this owner: {got}, max allowed: {allowed}";
