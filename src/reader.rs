@@ -70,7 +70,6 @@ use wallet::WalletView;
 
 pub use ask::{read_revoked_key, read_shown_key};
 pub use feed::{Channel, Credentials, Feed, Heard, StreamIds};
-pub use search::read_search;
 pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 
 /// The most bytes of one answer. Lists end their pages far below; a batch of books that would be longer

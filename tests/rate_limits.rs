@@ -530,6 +530,29 @@ fn connections_on_several_loops_are_one_client() {
 }
 
 #[test]
+fn a_maker_that_is_gone_leaves_no_quotes_while_its_next_order_is_held() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/2s"]);
+    let mut maker = site.exchange.connect();
+    let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+    for _ in 0..2 {
+        let body = site.order();
+        maker.send(&site.trader.request_with(promise, "POST", "/order", &body)).unwrap();
+        assert_eq!(maker.answer().unwrap().status, 200);
+    }
+    let body = site.order();
+    maker.send(&site.trader.request("POST", "/order", &body)).unwrap();
+    site.until_held(1);
+    drop(maker);
+    let deadline = Instant::now() + PATIENCE;
+    while !site.trader.pages(&mut site.connection, "/data/orders").is_empty() {
+        assert!(Instant::now() < deadline, "its quotes are still there");
+    }
+    site.advance(2_000);
+    let ended = site.trader.read(&mut site.connection, "/account")["sequence"].clone();
+    assert_eq!(ended, 4, "two orders were placed and cancelled, and the third never was");
+}
+
+#[test]
 fn streams_and_keys_are_counted_too() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.streams=1/10m", "limits.keys=1/10m"]);
     let headers = site.trader.owner_headers();

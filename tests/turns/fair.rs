@@ -16,7 +16,10 @@ fn an_order_waits_for_one_batch_of_another_address_and_for_all_of_its_own() {
         let waited = turns_behind_batches(ingress, "10.0.0.2");
         assert!(waited <= 2 * turns_of_a_batch, "{waited} turns behind batches of another address");
         let waited = turns_behind_batches(ingress, "10.0.0.1");
-        assert!(BATCHERS * BATCH / CHECKS_PER_TURN <= waited, "{waited} turns behind batches of the same one");
+        assert!(
+            BATCHERS * BATCH / CHECKS_PER_TURN <= waited,
+            "{waited} turns behind batches of the same one"
+        );
     }
 }
 

@@ -158,6 +158,13 @@ impl CoreLoop {
                 self.connections.note(List::Ready, slot, &mut connection);
             }
             Moved::Later => {}
+            // Who answers for a key's orders and is gone leaves none behind, so what it asked and was not taken yet, as it
+            // waits for its limit or its turn, is not done any more.
+            Moved::Ended if connection.stream.is_none() && connection.line.answers_for.is_some() => {
+                self.disconnected(&mut connection);
+                connection.hear_no_more();
+                self.connections.note(List::Dirty, slot, &mut connection);
+            }
             // Nothing more comes, but earlier requests are still done and answered.
             Moved::Ended if connection.stream.is_none() && connection.hears != Hears::Farewell => {
                 if connection.hears == Hears::All {
