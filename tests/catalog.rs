@@ -131,7 +131,10 @@ fn assert_market(shown: &Value, row: &Value) {
     assert_eq!(shown["enableOrderBook"], row["closed"] != true);
     assert!(shown["feeSchedule"]["rate"].is_number());
     // Nobody has ordered anything here.
-    assert_eq!(["bestBid", "bestAsk", "spread"].map(|name| shown[name].as_u64()), [Some(0), Some(1), Some(1)]);
+    assert_eq!(
+        ["bestBid", "bestAsk", "spread"].map(|name| shown[name].as_u64()),
+        [Some(0), Some(1), Some(1)]
+    );
     assert!(shown["lastTradePrice"].is_number());
     let volume = if row["volumeNum"].is_null() { &Value::from(0) } else { &row["volumeNum"] };
     assert!(near(&shown["volumeNum"], volume) && near(&shown["volume"], volume), "{}", row["id"]);

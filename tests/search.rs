@@ -139,7 +139,13 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
             "2",
             "0 or 1",
         ),
-        ("?q=a&exclude_tag_id=1,x", "exclude_tag_id is invalid", "exclude_tag_id", "x", "a whole number, or the id of a tag"),
+        (
+            "?q=a&exclude_tag_id=1,x",
+            "exclude_tag_id is invalid",
+            "exclude_tag_id",
+            "x",
+            "a whole number, or the id of a tag",
+        ),
         ("?q=a&events_tag=%ff", "events_tag is invalid", "events_tag", "%ff", "percent-encoded UTF-8"),
         (
             &format!("?q=a&events_tag={many}"),

@@ -15,6 +15,7 @@ use super::Fault;
 use super::disk::{Direct, Disk};
 use super::frame::{u32_at, u64_at};
 use super::history::{Entry, Segments};
+use super::identity::place;
 use super::scan::Scan;
 use super::segment::{
     self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, FirstRow, Form, JournalId, ROW,
@@ -57,6 +58,40 @@ enum Spare {
     Made,
 }
 
+/// The segment that batches go to.
+#[derive(Debug)]
+struct Current {
+    file: File,
+    direct: Direct,
+    bytes: u64,
+    path: PathBuf,
+    /// Its device and inode.
+    place: [u64; 2],
+}
+
+impl Current {
+    fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<Self, Fault> {
+        let FirstRow { bytes, .. } = shelf.first_row(number)?;
+        let path = segment::path(&shelf.directory, number);
+        let (file, direct) = Disk::open_synchronous(&path, direct)?;
+        let place = place(&file.metadata().map_err(Fault::io("look at", &path))?);
+        Ok(Self { file, direct, bytes, path, place })
+    }
+
+    /// Refuses to go on where its path leads to another file, or to none: somebody moved the directory or put another
+    /// in its place, and would lose what goes to this one.
+    fn refuse_moved(&self) -> Result<(), Fault> {
+        match std::fs::metadata(&self.path) {
+            Ok(about) if place(&about) == self.place => Ok(()),
+            Ok(_) => Err(Fault::Moved { segment: self.path.clone() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Fault::Moved { segment: self.path.clone() })
+            }
+            Err(error) => Err(Fault::io("look at", &self.path)(error)),
+        }
+    }
+}
+
 /// The end of the segments, where batches are added.
 #[derive(Debug)]
 pub(crate) struct Batches {
@@ -64,9 +99,7 @@ pub(crate) struct Batches {
     segments: Arc<Segments>,
     buffer: BatchBuffer,
     filled: usize,
-    file: File,
-    direct: Direct,
-    file_bytes: u64,
+    current: Current,
     number: u64,
     row: u32,
     epoch: u32,
@@ -85,15 +118,13 @@ impl Batches {
             form == Form::Written,
             "a packed segment is never the last with batches: a scan refuses that"
         );
-        let (file, direct, file_bytes) = open(&shelf, number, Direct::Yes)?;
+        let current = Current::open(&shelf, number, Direct::Yes)?;
         let batches = Self {
             shelf,
             segments,
             buffer: BatchBuffer::new(),
             filled: 0,
-            file,
-            direct,
-            file_bytes,
+            current,
             number,
             row,
             epoch: scan.epoch,
@@ -120,7 +151,7 @@ impl Batches {
             segment::fill_zero(&file, &path, start..end, &self.shelf.disk)?;
             self.shelf.disk.sync(&file, &path)?;
         }
-        self.shelf.disk.sync(&self.file, &segment::path(&self.shelf.directory, self.number))
+        self.shelf.disk.sync(&self.current.file, &self.current.path)
     }
 
     /// Where its files are.
@@ -154,7 +185,7 @@ impl Batches {
 
     /// The room for frames in the next batch.
     pub(crate) fn free(&mut self) -> &mut [u8] {
-        let most = usize::try_from(self.file_bytes - ROW_BYTES).unwrap_or(usize::MAX).min(BATCH_BYTES_MAX);
+        let most = usize::try_from(self.current.bytes - ROW_BYTES).unwrap_or(usize::MAX).min(BATCH_BYTES_MAX);
         &mut self.buffer.frames()[self.filled..most - BATCH_HEADER_BYTES]
     }
 
@@ -171,7 +202,7 @@ impl Batches {
     /// be written: what the disk holds is unknown then.
     pub(crate) fn write(&mut self) -> Result<(), Fault> {
         let rows = rows(self.filled);
-        if self.file_bytes < u64::from(self.row + rows) * ROW_BYTES {
+        if self.current.bytes < u64::from(self.row + rows) * ROW_BYTES {
             self.next_segment()?;
         }
         let header = BatchHeader {
@@ -199,14 +230,16 @@ impl Batches {
     fn write_rows(&mut self, bytes: usize) -> Result<(), Fault> {
         let offset = u64::from(self.row) * ROW_BYTES;
         let batch = &self.buffer.bytes()[..bytes];
-        let mut written = self.shelf.disk.write_at(&self.file, batch, offset);
+        let mut written = self.shelf.disk.write_at(&self.current.file, batch, offset);
         let refused = written.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::InvalidInput);
-        if refused && self.direct == Direct::Yes {
+        if refused && self.current.direct == Direct::Yes {
             // Some file systems open with O_DIRECT and refuse the write; nothing was written.
-            (self.file, self.direct, self.file_bytes) = open(&self.shelf, self.number, Direct::No)?;
-            written = self.shelf.disk.write_at(&self.file, &self.buffer.bytes()[..bytes], offset);
+            self.current = Current::open(&self.shelf, self.number, Direct::No)?;
+            written = self.shelf.disk.write_at(&self.current.file, batch, offset);
         }
-        written.map_err(Fault::io("write", &segment::path(&self.shelf.directory, self.number)))
+        written.map_err(Fault::io("write", &self.current.path))?;
+        // Afterwards, as what is acknowledged now has to be where the next start looks for it.
+        self.current.refuse_moved()
     }
 
     fn next_segment(&mut self) -> Result<(), Fault> {
@@ -220,7 +253,7 @@ impl Batches {
         if !is_made {
             self.shelf.prepare(number)?;
         }
-        (self.file, self.direct, self.file_bytes) = open(&self.shelf, number, self.direct)?;
+        self.current = Current::open(&self.shelf, number, self.current.direct)?;
         self.number = number;
         self.row = 1;
         Ok(())
@@ -245,7 +278,7 @@ impl Batches {
 
     /// The row at which half of the rows that are left now will be used.
     fn halfway(&self) -> u32 {
-        let rows = u32::try_from(self.file_bytes / ROW_BYTES).unwrap_or(u32::MAX);
+        let rows = u32::try_from(self.current.bytes / ROW_BYTES).unwrap_or(u32::MAX);
         self.row + rows.saturating_sub(self.row).div_ceil(2).max(1)
     }
 
@@ -273,10 +306,4 @@ impl Drop for Batches {
             let _ = thread.join();
         }
     }
-}
-
-fn open(shelf: &Shelf, number: u64, direct: Direct) -> Result<(File, Direct, u64), Fault> {
-    let FirstRow { bytes, .. } = shelf.first_row(number)?;
-    let (file, direct) = Disk::open_synchronous(&segment::path(&shelf.directory, number), direct)?;
-    Ok((file, direct, bytes))
 }

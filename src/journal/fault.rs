@@ -156,6 +156,11 @@ pub enum Fault {
         /// The exchange that this directory's identity names.
         exchange: Uuid,
     },
+    /// The segment that is written to is not where it was opened.
+    Moved {
+        /// Where it was.
+        segment: PathBuf,
+    },
     /// The log file says that segments go further than they do.
     LogAhead {
         /// The log file.
@@ -368,11 +373,19 @@ impl fmt::Display for Fault {
                 data_dir.display(),
                 log = log.display()
             ),
+            Self::Moved { segment } => write!(
+                out,
+                "journal: {} is not the segment that this exchange writes to: the directory was moved, or another \
+                 put in its place, while it ran; what was acknowledged is in the directory that was here, and the \
+                 newest of it in the log",
+                segment.display()
+            ),
             Self::LogAhead { log, log_epoch, log_durable, data_dir, epoch, end } => write!(
                 out,
                 "log_path: {log} (epoch {log_epoch}) says that segments go to position {}, but those in {} \
                  (epoch {epoch}) end at {}; restore the newer segments; to go on from there, rm {log} if the \
-                 directory was restored from a backup, or --new-identity if it is a copy",
+                 directory was restored from a backup, --new-identity if it is a copy, or --adopt-log if it was moved \
+                 while its exchange ran",
                 log_durable.0,
                 data_dir.display(),
                 end.0,

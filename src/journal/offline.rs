@@ -271,7 +271,7 @@ fn in_log(
     });
     let entries = std::mem::take(&mut found.entries);
     let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
-    let Some(fit) = fit(left, found, &segments, data_dir, notes)? else {
+    let Some(fit) = fit(left, found, &segments, &heir, notes)? else {
         let elsewhere = refuse_elsewhere(Path::new(SHARED_MEMORY), path, &heir, found, &segments);
         let is_elsewhere = *elsewhere.as_ref().unwrap_or(&false);
         notes.extend(elsewhere.err().map(refused));

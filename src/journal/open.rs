@@ -300,7 +300,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         claimed: options.claimed,
     };
     let left = inherit(log_file.left()?, &heir, &mut notes)?;
-    let fit = fit(left, &found, &segments, &data_dir.path, &mut notes)?;
+    let fit = fit(left, &found, &segments, &heir, &mut notes)?;
     let seen_elsewhere =
         fit.is_none() && refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
     let doubt = if found.never_went_on() { Doubt::of(&data_dir.path, found.epoch) } else { Doubt::default() };

@@ -3,6 +3,7 @@
 
 mod damage;
 mod identity;
+mod moved;
 mod pack;
 mod recovery;
 mod running;

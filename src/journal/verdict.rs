@@ -67,14 +67,14 @@ pub(crate) fn fit(
     left: Option<Left>,
     found: &Scan,
     segments: &Arc<Segments>,
-    data_dir: &Path,
+    heir: &Heir<'_>,
     notes: &mut Vec<String>,
 ) -> Result<Option<Fit>, Fault> {
     let Some(left) = not_stale(left, found, notes) else {
         return Ok(None);
     };
-    refuse_ahead(&left, found, data_dir)?;
-    compare(&left, segments, found.end, data_dir)?;
+    refuse_ahead(&left, found, heir)?;
+    compare(&left, segments, found.end, heir.data_dir)?;
     let (mut at, mut frame) = (found.end, Vec::new());
     while left.frame(at, &mut frame)? {
         at.0 += frame.len() as u64;
@@ -106,7 +106,7 @@ pub(crate) fn refuse_elsewhere(
         return Err(Fault::NoCopy { log, data_dir });
     }
     let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
-    match fit(left, found, segments, heir.data_dir, &mut Vec::new()).ok().flatten() {
+    match fit(left, found, segments, heir, &mut Vec::new()).ok().flatten() {
         None => Ok(false),
         Some(fit) if fit.more_bytes == 0 => Ok(true),
         Some(_) if !is_own && heir.claimed == Claimed::AsItIs => {
@@ -134,9 +134,11 @@ fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Optio
     None
 }
 
-/// Refuses a log file that begins, or says that it is durable, past the end of its own segments.
-fn refuse_ahead(left: &Left, found: &Scan, data_dir: &Path) -> Result<(), Fault> {
-    let behind = found.end < left.start || found.end < left.durable;
+/// Refuses a log file that begins, or says that it is durable, past the end of its own segments. If the heir says that
+/// it was moved, a log that has all that segments lack makes up for it: they were copied while they were written.
+fn refuse_ahead(left: &Left, found: &Scan, heir: &Heir<'_>) -> Result<(), Fault> {
+    let (data_dir, has_all) = (heir.data_dir, left.start <= found.end);
+    let behind = !has_all || (found.end < left.durable && heir.claimed != Claimed::AdoptLog);
     match &found.cut {
         Some(cut) if behind => Err(Fault::Damaged(cut.place.clone())),
         _ if behind || found.epoch < left.owner.epoch => Err(Fault::LogAhead {

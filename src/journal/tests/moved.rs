@@ -1,0 +1,75 @@
+//! A data directory that is moved, or replaced, while its exchange runs.
+
+use std::path::Path;
+
+use super::super::disk::Disk;
+use super::super::open::{Claimed, Options, Started, open_on};
+use super::super::{Fault, segment};
+use super::{BOOT, Home, KIND, copy, payload, payloads, wait_durable};
+use crate::domain::TimeMs;
+
+/// Moves the segments away while the journal runs, as far as they are written then, and lets `meanwhile` see to what
+/// stands in their place; returns what was durable, with one frame more that only the log gets.
+fn moved(home: &Home, meanwhile: impl FnOnce(&Path, &Path)) -> Vec<Vec<u8>> {
+    let Started { log, writer, .. } = home.start();
+    let append = |index| {
+        let span = log.append(KIND, &payload(index));
+        wait_durable(&log, span.end);
+        log.durable() == span.end
+    };
+    assert!(append(1));
+    let segments = segment::directory(home.data.path());
+    let aside = home.data.path().join("aside");
+    copy(&segments, &aside);
+    assert!(append(2), "what was copied is behind by one frame");
+    meanwhile(&segments, &aside);
+    assert!(!append(3), "what goes to a file that the next start does not find is acknowledged to nobody");
+    assert!(log.failed());
+    let fault = writer.abandon().unwrap_err();
+    assert!(matches!(&fault, Fault::Moved { segment } if segment.starts_with(&segments)), "{fault}");
+    assert!(fault.to_string().contains("while it ran"), "{fault}");
+    (1..=3).map(payload).collect()
+}
+
+#[test]
+fn a_directory_that_is_put_back_where_it_was_has_lost_nothing() {
+    let home = Home::new();
+    let away = home.data.path().join("away");
+    let expected = moved(&home, |segments, aside| {
+        std::fs::rename(segments, &away).unwrap();
+        std::fs::rename(aside, segments).unwrap();
+    });
+    assert!(matches!(home.open(), Err(Fault::LogAhead { .. })), "a copy is older than its log");
+    std::fs::remove_dir_all(segment::directory(home.data.path())).unwrap();
+    std::fs::rename(&away, segment::directory(home.data.path())).unwrap();
+    assert_eq!(home.payloads(), expected);
+}
+
+#[test]
+fn a_copy_made_while_it_was_written_has_the_rest_from_the_log_if_it_is_adopted() {
+    let home = Home::new();
+    let expected = moved(&home, |segments, aside| {
+        std::fs::remove_dir_all(segments).unwrap();
+        std::fs::rename(aside, segments).unwrap();
+    });
+    let fault = home.open().unwrap_err();
+    assert!(matches!(fault, Fault::LogAhead { .. }) && fault.to_string().contains("--adopt-log"), "{fault}");
+    let adopting = Options { claimed: Claimed::AdoptLog, ..home.options() };
+    assert_eq!(payloads(&open_on(adopting, Disk::default(), BOOT).unwrap()), expected);
+    assert_eq!(home.payloads(), expected, "they are in segments now");
+}
+
+#[test]
+fn a_stop_leaves_the_log_where_segments_were_moved_away() {
+    let home = Home::new();
+    let Started { log, writer, .. } = home.start();
+    let span = log.append(KIND, &payload(1));
+    wait_durable(&log, span.end);
+    let (segments, away) = (segment::directory(home.data.path()), home.data.path().join("away"));
+    std::fs::rename(&segments, &away).unwrap();
+    assert!(matches!(writer.stop(TimeMs(2)), Err(Fault::Moved { .. })));
+    drop(log);
+    std::fs::rename(&away, &segments).unwrap();
+    assert!(home.log_path().exists());
+    assert_eq!(home.payloads(), [payload(1)]);
+}
