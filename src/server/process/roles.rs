@@ -248,18 +248,22 @@ fn restore_shards(
 ) -> Result<Vec<Option<Shard>>, String> {
     let settings = (0..plan.topology.shards).map(|number| shard_settings(plan, ShardNo(number)));
     let settings: Vec<ShardSettings> = settings.collect::<Result<_, _>>()?;
-    let restored: Result<Vec<_>, _> = std::thread::scope(|scope| {
+    std::thread::scope(|scope| {
         let restore = |settings| {
             let (cells, registry, log) = (Arc::clone(cells), Arc::clone(registry), Arc::clone(log));
-            scope.spawn(move || Shard::restore(settings, cells, registry, log, ledger))
+            let work = move || Shard::restore(settings, cells, registry, log, ledger);
+            let thread = std::thread::Builder::new().name("outcry-restore".to_owned());
+            thread
+                .spawn_scoped(scope, work)
+                .map_err(|fault| format!("shards: no thread to restore one: {fault}"))
         };
-        let threads: Vec<_> = settings.into_iter().map(restore).collect();
+        let threads: Vec<_> = settings.into_iter().map(restore).collect::<Result<_, _>>()?;
         let join = |thread: ScopedJoinHandle<'_, Result<Shard, Unrestored>>| {
-            thread.join().expect("restoring refuses instead of dying").map(Some)
+            let restored = thread.join().expect("restoring refuses instead of dying");
+            restored.map(Some).map_err(|why| unrestored(&why, plan, registry, ledger))
         };
         threads.into_iter().map(join).collect()
-    });
-    restored.map_err(|why| unrestored(&why, plan, registry, ledger))
+    })
 }
 
 /// Why the registry cannot be restored: what the setting is and what it must be at least.

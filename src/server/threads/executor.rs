@@ -14,6 +14,7 @@
 //! nobody to wake it. So a loop never goes back to the executor, and the timer that it meets on its way in does not
 //! expire.
 
+use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::server::machine::system;
@@ -104,13 +105,23 @@ fn start_executor(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Res
     let placement = cpu.map_or(glommio::Placement::Unbound, glommio::Placement::Fixed);
     let builder = builder(placement).name(name);
     let name = name.to_owned();
+    let (begun, has_begun) = mpsc::channel();
     let handle = builder
         .spawn(move || async move {
             let mut turns = turns;
+            let _ = begun.send(());
             // Nothing is awaited: EXECUTOR-1.
             while turns.turn() {}
         })
         .map_err(|fault| format!("{name}: no executor: {fault}"))?;
+    // The executor is made, and pinned, on its own thread, which drops the loop if that fails.
+    if has_begun.recv().is_err() {
+        let why =
+            handle.join().err().map_or_else(|| "its thread ended".to_owned(), |fault| fault.to_string());
+        return Err(format!(
+            "{name}: no executor: {why}; if it may not be pinned, set cpu.policy to unpinned"
+        ));
+    }
     Ok(Thread(Box::new(move || handle.join().map_err(|fault| format!("{name}: {fault}")))))
 }
 
@@ -174,6 +185,17 @@ mod tests {
             thread.join().expect("ends");
             assert_eq!(turns.load(Ordering::Relaxed), 201);
         }
+    }
+
+    #[test]
+    fn an_executor_that_cannot_be_pinned_refuses_its_loop() {
+        if ground() != Ground::Executors {
+            return;
+        }
+        // No machine has this many.
+        let refused = start(&Ground::Executors, "outcry-test", Some(1_000), Box::new(Count(Arc::default())));
+        let fault = refused.err().expect("there is no such CPU");
+        assert!(fault.starts_with("outcry-test: no executor: "), "{fault}");
     }
 
     /// Counts how often the executor chose what to run, since it was last asked.
