@@ -74,6 +74,8 @@ pub enum Fault {
     },
     /// Bytes that were durable are not what was written.
     Damaged(Place),
+    /// A frame of the log, which a process that died had committed, is not what was written.
+    LogDamaged(Place),
     /// A segment file is missing between others.
     SegmentMissing(PathBuf),
     /// The segment after a packed one is missing: none is packed before the next one holds frames.
@@ -280,6 +282,13 @@ impl fmt::Display for Fault {
             Self::Damaged(place) => write!(
                 out,
                 "damaged below the durable mark: {place}; restore the file from a copy, nothing was changed"
+            ),
+            Self::LogDamaged(place) => write!(
+                out,
+                "log_path: damaged: {place}; nothing was changed. Nobody has a copy of it. If journal.durability was \
+                 durable, segments have all that was acknowledged: rm {log} and start again; if it was committed, that \
+                 loses what was acknowledged last",
+                log = place.file.display()
             ),
             Self::SegmentMissing(path) => {
                 write!(out, "{}: missing, and later segments are there; restore it", path.display())

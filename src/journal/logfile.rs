@@ -333,7 +333,7 @@ fn read_left(
     let (expected, found) = (u64::from(owner.checksum()), word(CHECKSUM_WORD));
     if expected != found {
         let flaw = Flaw { field: "checksum of the log's owner", at: 64, expected, found };
-        return Err(Fault::Damaged(Place::of(flaw, path, 0, Position(0))));
+        return Err(Fault::LogDamaged(Place::of(flaw, path, 0, Position(0))));
     }
     let (start, durable) = (Position(word(RECLAIMED_WORD)), Position(word(DURABLE_WORD)));
     let freed = word(FREED_WORD);
@@ -395,7 +395,7 @@ impl Left {
         }
         let at = RECLAIMED_WORD as u64 * 8;
         let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
-        Err(Fault::Damaged(Place::of(flaw, &self.path, 0, durable)))
+        Err(Fault::LogDamaged(Place::of(flaw, &self.path, 0, durable)))
     }
 
     /// Copies the frame at `at` into `into` and checks it; false at the first one that is not committed.
@@ -417,7 +417,7 @@ impl Left {
         into.extend((at.0..at.0 + bytes).step_by(8).flat_map(|at| self.word(at).to_le_bytes()));
         let offset = LOG_HEADER_BYTES + at.0 % self.ring_bytes();
         read(into, at, self.owner.epoch)
-            .map_err(|flaw| Fault::Damaged(Place::of(flaw, &self.path, offset, at)))?;
+            .map_err(|flaw| Fault::LogDamaged(Place::of(flaw, &self.path, offset, at)))?;
         Ok(true)
     }
 

@@ -19,7 +19,7 @@ use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, log_name, place};
 use super::logfile::{Left, LogFile, known_path};
 use super::open::{Claimed, SHARED_MEMORY, forget_newest, visit_between};
-use super::scan::{Cut, Reach, Scan, scan_between};
+use super::scan::{Cut, Reach, Scan, first_of, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
 use super::verdict::{Heir, fit, inherit, refuse_elsewhere};
@@ -80,8 +80,9 @@ pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
         let directory = segment::directory(data_dir);
         let snapshots = snapshots(data_dir)?;
         snapshots.refuse_emptied()?;
-        let needed = snapshots.first_needed()?;
-        for number in segment::numbers(&directory)?.into_iter().filter(|number| needed <= *number) {
+        let numbers = segment::numbers(&directory)?;
+        let first = first_of(&directory, &numbers, snapshots.newest_header()?.as_ref())?;
+        for number in numbers.into_iter().filter(|number| first <= *number) {
             segment::check_length(&directory, &identity.journal(), number)?;
         }
         let log_path = log_path_of(log_path, identity);

@@ -222,6 +222,21 @@ pub(crate) fn scan(directory: &Path, journal: &JournalId, visit: Option<Visit<'_
     scan_between(directory, journal, Reach::default(), visit)
 }
 
+/// The segment from which on frames after `base` are read, which has to be among those that are there, `numbers`.
+pub(crate) fn first_of(directory: &Path, numbers: &[u64], base: Option<&Base>) -> Result<u64, Fault> {
+    let first = base.map_or(1, |base| base.segment);
+    if numbers.contains(&first) || (base.is_none() && numbers.is_empty()) {
+        return Ok(first);
+    }
+    let segment = segment::path(directory, first);
+    Err(match base {
+        Some(base) if numbers.last().is_none_or(|&last| last < first) => {
+            Fault::SegmentsGone { segment, snapshot: base.file.clone() }
+        }
+        _ => Fault::SegmentMissing(segment),
+    })
+}
+
 /// Walks through the part of the log that `reach` describes.
 pub(crate) fn scan_between(
     directory: &Path,
@@ -230,16 +245,7 @@ pub(crate) fn scan_between(
     visit: Option<Visit<'_>>,
 ) -> Result<Scan, Fault> {
     let numbers = segment::numbers(directory)?;
-    let first = reach.base.map_or(1, |base| base.segment);
-    if !numbers.contains(&first) && (reach.base.is_some() || !numbers.is_empty()) {
-        let segment = segment::path(directory, first);
-        return Err(match reach.base {
-            Some(base) if numbers.last().is_none_or(|&last| last < first) => {
-                Fault::SegmentsGone { segment, snapshot: base.file.clone() }
-            }
-            _ => Fault::SegmentMissing(segment),
-        });
-    }
+    let first = first_of(directory, &numbers, reach.base)?;
     let mut scan = Scan::at(journal, reach.base);
     // Of the segments in a snapshot's table, the first may have been given back since, and the last is read again.
     let kept = numbers.first().copied().unwrap_or(first)..first;

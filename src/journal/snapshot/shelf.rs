@@ -140,10 +140,10 @@ impl Snapshots {
         Ok(found)
     }
 
-    /// The segment from which on a start reads: that of the newest snapshot whose header can be read, or the first.
-    pub(crate) fn first_needed(&self) -> Result<u64, Fault> {
+    /// What a start continues after, as far as headers tell: the newest snapshot whose header can be read, if any.
+    pub(crate) fn newest_header(&self) -> Result<Option<Base>, Fault> {
         let header = |path: &PathBuf| SnapshotReader::open(path, &self.journal).ok();
-        Ok(self.paths()?.iter().find_map(header).map_or(1, |reader| reader.base().segment))
+        Ok(self.paths()?.iter().find_map(header).map(|reader| reader.base().clone()))
     }
 
     /// Refuses a directory without a snapshot whose first segments are missing.

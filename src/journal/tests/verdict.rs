@@ -116,6 +116,12 @@ fn a_refusal_is_foretold_of_what_a_start_reads_and_of_nothing_else() {
             assert_eq!(foretold(), came.clone().filter(|_| number == base.segment()), "{number}: {came:?}");
             std::fs::write(&path, good).unwrap();
         }
+        // Without the segment that it needs, and then without any.
+        for number in (1..=base.segment()).rev() {
+            std::fs::remove_file(used(&home, number).0).unwrap();
+            let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
+            assert!(came.is_some() && foretold() == came, "{number}: {came:?}");
+        }
     }
 }
 

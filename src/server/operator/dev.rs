@@ -158,7 +158,7 @@ impl Last {
         for log in &self.logs {
             let _ = std::fs::remove_file(log);
         }
-        std::fs::remove_dir_all(data_dir).map_err(|fault| format!("--fresh: {}: {fault}", data_dir.display()))
+        mark::wipe(data_dir).map_err(|fault| format!("--fresh: {}: {fault}", data_dir.display()))
     }
 }
 

@@ -99,22 +99,23 @@ fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
     say(&options.printed())
 }
 
-/// Writes a commented configuration, never over one that is there, and the master secret. An `init` that fails leaves
-/// no configuration, so that it can be repeated.
+/// Writes a commented configuration, never over one that is there, and the master secret. The configuration gets its name
+/// last, so an `init` that fails, or is killed, can be repeated.
 fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
     mark::refuse_devs(&options.data_path())?;
     let path = args.config.display();
-    let file = std::fs::OpenOptions::new().write(true).create_new(true).open(&args.config);
-    let mut file = file.map_err(|fault| match fault.kind() {
-        std::io::ErrorKind::AlreadyExists => format!("--config: {path} is there already; move it away first"),
-        _ => format!("--config: {path}: {fault}"),
-    })?;
-    let written =
-        file.write_all(options.commented().as_bytes()).map_err(|fault| format!("--config: {path}: {fault}"));
+    let said = |fault: std::io::Error| format!("--config: {path}: {fault}");
+    if std::fs::symlink_metadata(&args.config).is_ok() {
+        return Err(format!("--config: {path} is there already; move it away first"));
+    }
+    let beside = args.config.with_extension(format!("new-{}", std::process::id()));
+    let written = std::fs::write(&beside, options.commented()).map_err(said);
     let secret = written.and_then(|()| super::secret::make_master(&options.data_path()));
-    let secret = secret.inspect_err(|_| {
-        let _ = std::fs::remove_file(&args.config);
+    let named =
+        secret.and_then(|secret| std::fs::rename(&beside, &args.config).map_err(said).map(|()| secret));
+    let secret = named.inspect_err(|_| {
+        let _ = std::fs::remove_file(&beside);
     })?;
     say(&format!(
         "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",

@@ -70,6 +70,23 @@ pub(super) fn leave(data_dir: &Path, log_path: Option<&Path>) -> Result<(), Stri
     written().map_err(|fault| format!("data_dir: {}: {fault}", at.display()))
 }
 
+/// Removes a directory that `dev` made, its mark last: one that is half removed is still `dev`'s.
+pub(super) fn wipe(data_dir: &Path) -> std::io::Result<()> {
+    let mark = path(data_dir);
+    for entry in fs::read_dir(data_dir)? {
+        let entry = entry?;
+        if entry.path() == mark {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            fs::remove_dir_all(entry.path())?;
+        } else {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    fs::remove_dir_all(data_dir)
+}
+
 /// The logs at configured paths that `dev` made for this directory.
 pub(super) fn logs(data_dir: &Path) -> Vec<PathBuf> {
     let text = fs::read_to_string(path(data_dir)).unwrap_or_default();
