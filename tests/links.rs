@@ -6,7 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
-use common::trader::{Draft, KEYS, Trader, Wish, hex_text, token};
+use common::trader::{Draft, KEYS, Trader, Wish, first_key_headers, hex_text, now_ms, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::{Address, Side, SignatureType, TokenId};
 use serde_json::Value;
@@ -182,4 +182,18 @@ fn serve_links_a_deposit_wallet_only_when_the_operator_says_so() {
     scene.operator(&["account", "link", &hex_text(&WALLETS[0].0), &owner]);
     assert_eq!(scene.post(0, &order).status, 200);
     assert_eq!(scene.owner(&WALLETS[0]), owner);
+}
+
+#[test]
+fn an_address_that_is_known_as_a_deposit_wallet_is_told_why_it_gets_no_key() {
+    let mut scene = Scene::new(Plan::serve);
+    let key = "11".repeat(32);
+    let headers = first_key_headers(&key, now_ms());
+    let address = headers.lines().find_map(|line| line.strip_prefix("POLY_ADDRESS: ")).unwrap().to_lowercase();
+    let credited = scene.operator(&["account", "credit", &address, "100", "--kind", "deposit"]);
+    assert_eq!(credited["kind"], "deposit");
+    let refused = scene.connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
+    assert_eq!((refused.status, &refused.json()["code"]), (400, &"wallet_not_an_owner".into()));
+    let said = refused.json()["error"].as_str().unwrap().to_owned();
+    assert!(said.starts_with(&format!("owner: {address} is known here as a deposit")), "{said}");
 }

@@ -128,7 +128,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (&["account", "debit", "0x0000000000000000000000000000000000000001", "1"], "is not known here"),
         (
             &["account", "link", FIRST, DEPOSIT],
-            "owner: 0x365f0ca36ae1f641e02fe3b7743673da42a13a70 is a wallet of",
+            "owner: 0x365f0ca36ae1f641e02fe3b7743673da42a13a70 is known here as a deposit",
         ),
         (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
     ] {

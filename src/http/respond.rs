@@ -172,10 +172,14 @@ impl Response {
             header(out, "Server-Timing", timing);
             out.len()
         });
-        match extras.connection {
-            Connection::KeepAlive => header(out, "Connection", "keep-alive"),
-            Connection::Close => header(out, "Connection", "close"),
-        }
+        let connection = match (extras.connection, extras.upgrade) {
+            (Connection::KeepAlive, false) => "keep-alive",
+            (Connection::Close, false) => "close",
+            // Who names an upgrade says so here as well (RFC 9110, 7.8).
+            (Connection::KeepAlive, true) => "upgrade, keep-alive",
+            (Connection::Close, true) => "upgrade, close",
+        };
+        header(out, "Connection", connection);
         out.extend_from_slice(b"\r\nContent-Length: ");
         let length_at = out.len();
         out.extend_from_slice(&[b' '; LENGTH_DIGITS as usize]);
@@ -234,7 +238,7 @@ pub fn preflight(out: &mut Vec<u8>, allowed: Allowed, extras: &Extras<'_>) {
 /// Answers a request for a stream that does not ask to be upgraded.
 pub fn upgrade_required(out: &mut Vec<u8>, extras: &Extras<'_>) {
     let extras = Extras { upgrade: true, ..*extras };
-    plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13", &extras);
+    plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13 and a key", &extras);
 }
 
 /// Accepts a request for a stream: everything after this answer is WebSocket frames.
@@ -380,7 +384,7 @@ mod tests {
             "\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n",
             "\r\nX-Frame-Options: DENY\r\nCache-Control: no-store\r\n",
             "\r\nServer-Timing: total;dur=0.012\r\n",
-            "\r\nConnection: close\r\n",
+            "\r\nConnection: upgrade, close\r\n",
         ] {
             assert!(answer.contains(line), "{line:?} in {answer}");
         }

@@ -19,7 +19,7 @@
 //!   the catalog form if its query has a name that only the catalog knows.
 
 use super::head::Method;
-use super::query::Query;
+use super::query::{Query, segment_text};
 
 /// Where a request is answered, and so where its connection lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -416,10 +416,12 @@ fn only_catalog_knows(name: &str) -> bool {
     NAMES.contains(&name) || BEGINNINGS.iter().any(|beginning| name.starts_with(beginning))
 }
 
-/// True for `0x` and 64 hex digits.
-fn is_condition(text: &str) -> bool {
+/// True for `0x` and 64 hex digits, in any case and percent-encoded or not.
+fn is_condition(capture: &str) -> bool {
     const HEX_DIGITS: usize = 64;
-    text.strip_prefix("0x").is_some_and(|digits| {
+    let mut scratch = Vec::new();
+    let text = segment_text(capture, &mut scratch).unwrap_or(capture);
+    text.strip_prefix("0x").or(text.strip_prefix("0X")).is_some_and(|digits| {
         digits.len() == HEX_DIGITS && digits.bytes().all(|byte| byte.is_ascii_hexdigit())
     })
 }

@@ -227,6 +227,11 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
                 json.key("wallet").address(&wallet).key("direction").text(word);
                 json.key("amount").millionths_text(amount.0).key("ref").text(&reference);
                 json.key("repeated").boolean(result.repeated);
+                // A credit may have made it, and its kind stays.
+                let row = registrar.registry().wallet_of(&wallet).map(|row| registrar.registry().wallet(row));
+                if let Some(row) = row {
+                    json.key("kind").text(&format!("{:?}", row.kind).to_lowercase());
+                }
             }),
             Err(registrar::Refusal::ReferenceTaken) => {
                 refused(registrar::Refusal::ReferenceTaken, &reference)

@@ -6,7 +6,7 @@ use crate::auth::explain;
 use crate::auth::l1::Claim;
 use crate::domain::{ApiKey, Dialect, TimeMs};
 use crate::http::{AuthHeaders, Endpoint, Head, Query};
-use crate::json::Writer;
+use crate::json::{ShortText, Writer};
 use crate::registrar::ListedKey;
 use crate::server::requests::caller::Caller;
 use crate::server::requests::explain::{Explanation, Judged};
@@ -61,7 +61,7 @@ pub(super) fn of_wallet(
         };
         match made {
             Ok(credentials) => Report::Answer(200, trio(&credentials)),
-            Err(refusal) => refusal::report(refusal),
+            Err(refusal) => refusal::report_of(refusal, ShortText::hex(&proof.address.0).as_str()),
         }
     });
     Read::Act(Box::new(ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)))

@@ -15,7 +15,11 @@ pub(crate) fn write_words(json: &mut Writer<'_>, error: &str, code: &str) {
 
 /// The fields of a refusal by its row: its words, and after how many seconds to ask again, if its status says that.
 pub(crate) fn write(json: &mut Writer<'_>, wire: &Wire) {
-    write_words(json, wire.error, wire.code);
+    write_as(json, wire, wire.error);
+}
+
+fn write_as(json: &mut Writer<'_>, wire: &Wire, error: &str) {
+    write_words(json, error, wire.code);
     if let Some(seconds) = retry_after_s(wire.status) {
         json.key("retry_after_seconds").number(seconds.into());
     }
@@ -23,9 +27,13 @@ pub(crate) fn write(json: &mut Writer<'_>, wire: &Wire) {
 
 /// An object with these fields.
 pub(crate) fn body(wire: &Wire) -> Vec<u8> {
+    body_of(wire, wire.error)
+}
+
+fn body_of(wire: &Wire, error: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
-    write(json.open_object(), wire);
+    write_as(json.open_object(), wire, error);
     json.close_object();
     out
 }
@@ -34,6 +42,13 @@ pub(crate) fn body(wire: &Wire) -> Vec<u8> {
 pub(crate) fn report(refusal: Refusal) -> Report {
     let wire = refusal.wire();
     Report::Answer(wire.status, body(&wire))
+}
+
+/// The same, of a refusal whose words name what was `got`.
+pub(crate) fn report_of(refusal: Refusal, got: &str) -> Report {
+    let wire = refusal.wire();
+    let error = wire.error.replace("{got}", got);
+    Report::Answer(wire.status, body_of(&wire, &error))
 }
 
 #[cfg(test)]
