@@ -189,7 +189,8 @@ fn an_address_that_is_known_as_a_deposit_wallet_is_told_why_it_gets_no_key() {
     let mut scene = Scene::new(Plan::serve);
     let key = "11".repeat(32);
     let headers = first_key_headers(&key, now_ms());
-    let address = headers.lines().find_map(|line| line.strip_prefix("POLY_ADDRESS: ")).unwrap().to_lowercase();
+    let address =
+        headers.lines().find_map(|line| line.strip_prefix("POLY_ADDRESS: ")).unwrap().to_lowercase();
     let credited = scene.operator(&["account", "credit", &address, "100", "--kind", "deposit"]);
     assert_eq!(credited["kind"], "deposit");
     let refused = scene.connection.request("POST", "/auth/api-key", &headers, b"").unwrap();

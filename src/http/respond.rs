@@ -238,7 +238,13 @@ pub fn preflight(out: &mut Vec<u8>, allowed: Allowed, extras: &Extras<'_>) {
 /// Answers a request for a stream that does not ask to be upgraded.
 pub fn upgrade_required(out: &mut Vec<u8>, extras: &Extras<'_>) {
     let extras = Extras { upgrade: true, ..*extras };
-    plain_error(out, 426, "upgrade_required", "this is a WebSocket: ask with Upgrade, version 13 and a key", &extras);
+    plain_error(
+        out,
+        426,
+        "upgrade_required",
+        "this is a WebSocket: ask with Upgrade, version 13 and a key",
+        &extras,
+    );
 }
 
 /// Accepts a request for a stream: everything after this answer is WebSocket frames.

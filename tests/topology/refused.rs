@@ -85,3 +85,26 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
         assert!(!is_left, "{id}: the start left its log");
     }
 }
+
+#[test]
+fn too_little_memory_for_one_process_is_refused_before_anything_is_made() {
+    let folder = crate::folder();
+    let data_dir = folder.path().join("data");
+    for flag in ["-v", "-d"] {
+        for command in ["serve", "check"] {
+            // In KiB: enough to look, and not enough for what the sizes say.
+            let limited = format!("ulimit {flag} 400000; exec \"$@\"");
+            let output = std::process::Command::new("sh")
+                .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_outcry"), command, "--data-dir"])
+                .arg(&data_dir)
+                .args(["--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"])
+                .args(["--set", "journal.durability=committed"])
+                .output()
+                .unwrap();
+            let text = said(&output);
+            assert!(!output.status.success() && text.contains("sizes.* together: got "), "{text}");
+            assert!(text.contains(&format!("MiB; allowed: up to 390 MiB (ulimit {flag})")), "{text}");
+            assert!(!data_dir.join("journal").exists(), "{command}");
+        }
+    }
+}

@@ -104,7 +104,9 @@ fn markets_have_two_meanings_and_the_request_says_which() {
     ] {
         assert_eq!(ask(line, HostPrefixes::On).map(|(endpoint, _)| endpoint), Ok(expected), "{line}");
     }
-    for spelled in [CONDITION.replace("0x", "0X"), CONDITION.replace("/0x", "/%30x"), CONDITION.replace('f', "F")] {
+    for spelled in
+        [CONDITION.replace("0x", "0X"), CONDITION.replace("/0x", "/%30x"), CONDITION.replace('f', "F")]
+    {
         let asked = ask(&format!("GET {spelled}"), HostPrefixes::Off);
         assert_eq!(asked.map(|(endpoint, _)| endpoint), Ok(Endpoint::ClobMarket), "{spelled}");
     }

@@ -48,8 +48,8 @@ fn huge_pages(scene: &Scene<'_>) -> Finding {
 }
 
 /// The soft and hard value of a row of `/proc/self/limits`; none for unlimited.
-pub(super) fn limit(scene: &Scene<'_>, name: &str) -> Option<(Option<u64>, Option<u64>)> {
-    let text = scene.files.text("/proc/self/limits").ok()?;
+pub(super) fn limit(files: &dyn Files, name: &str) -> Option<(Option<u64>, Option<u64>)> {
+    let text = files.text("/proc/self/limits").ok()?;
     let row = text.lines().find_map(|line| line.strip_prefix(name))?;
     let mut words = row.split_whitespace();
     let mut value = || words.next().map(|word| word.parse().ok());
@@ -65,7 +65,7 @@ fn locked(scene: &Scene<'_>) -> Finding {
         format!("{} KiB ({})", needed >> 10, counted(scene.needs.loops, "executor")),
         "without it loops run on plain threads instead of executors; the start says so",
     );
-    match limit(scene, "Max locked memory") {
+    match limit(scene.files, "Max locked memory") {
         None => finding.unreadable("/proc/self/limits"),
         Some((None, _)) => finding.judged(true, "unlimited"),
         Some((Some(soft), _)) => finding
@@ -106,6 +106,15 @@ pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
         let (needed, had) = (needed >> 20, had >> 20);
         (had < needed).then(|| format!("{what}: got {needed} MiB; allowed: up to {had} MiB on this machine"))
     };
+    // A process that gets no more memory aborts, wherever it stands.
+    for (name, words) in [("Max address space", "ulimit -v"), ("Max data size", "ulimit -d")] {
+        if let Some((Some(soft), _)) = limit(files, name)
+            && soft < needs.memory_bytes
+        {
+            let (needed, had) = (needs.memory_bytes >> 20, soft >> 20);
+            return Some(format!("sizes.* together: got {needed} MiB; allowed: up to {had} MiB ({words})"));
+        }
+    }
     match files.number("/proc/sys/vm/overcommit_memory") {
         Some(1) => None,
         Some(2) => {

@@ -289,7 +289,7 @@ fn descriptors(scene: &Scene<'_>) -> Finding {
         format!("{needed} ({} connections)", scene.needs.connections),
         "every connection is a descriptor; beyond the limit clients are not accepted",
     );
-    match limit(scene, "Max open files") {
+    match limit(scene.files, "Max open files") {
         None => finding.unreadable("/proc/self/limits"),
         Some((_, None)) => finding.judged(true, "unlimited"),
         Some((_, Some(hard))) => {
