@@ -7,6 +7,7 @@ use clap::Parser;
 
 use super::clock::Clock;
 use super::logging;
+use super::signals;
 use super::start::{self, End};
 use crate::server::operator::dev::mark;
 use crate::server::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
@@ -18,7 +19,8 @@ use crate::server::threads::executor::{self, Ground};
 #[must_use]
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
-    let done = logging::begin().and_then(|log| {
+    let began = signals::fail_what_is_too_long().map_err(|fault| format!("signals: {fault}"));
+    let done = began.and_then(|()| logging::begin()).and_then(|log| {
         let done = execute(cli.command);
         log.flush();
         done

@@ -54,7 +54,6 @@ pub(crate) enum End {
 pub(crate) fn start(plan: Plan, clock: Clock) -> Result<Running, String> {
     let (mut running, _) = begin(0, plan, clock)?;
     let signals = |fault: std::io::Error| format!("signals: {fault}");
-    signals::fail_what_is_too_long().map_err(signals)?;
     // Nobody was told anything before the journal goes on, and its log is empty: an end at once loses nothing.
     let until_it_goes_on = signals::end_at_once().map_err(signals)?;
     running.recover(|shared| {
