@@ -6,7 +6,7 @@
 mod common;
 
 use common::exchange::Plan;
-use common::trader::{KEYS, Trader, Wish, hex_text};
+use common::trader::{KEYS, Trader, Wish, hex_text, token_text};
 use outcry::auth::{Chain, Domains, ORDER_TYPE, Signer, Venue, Verifier, keccak, text};
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
 use outcry::domain::{
@@ -211,6 +211,8 @@ fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
     let body = trader.seal(&draft).body;
     let unknown = trader.ask(&mut connection, "POST", "/order", &body).unwrap();
     assert_eq!((unknown.status, unknown.json()["code"].as_str()), (400, Some("token_unknown")));
+    let said = unknown.json();
+    assert_eq!((&said["field"], &said["got"]), (&"tokenId".into(), &token_text(&token).into()), "{said}");
 
     let row = ROWS.iter().find(|row| row.version == "3" && row.chain == Chain::Amoy).unwrap();
     let separator = separator(row, row.contracts[0]);

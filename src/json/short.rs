@@ -73,6 +73,12 @@ impl ShortText {
         })
     }
 
+    /// A 256-bit number, in decimal: a token's id.
+    #[must_use]
+    pub fn uint256(bytes: &[u8; 32]) -> Self {
+        Self::pushed(|out| decimal::push_uint256(out, bytes))
+    }
+
     /// Bytes in hex after `0x`: an address, a digest.
     #[must_use]
     pub fn hex(bytes: &[u8]) -> Self {

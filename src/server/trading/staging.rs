@@ -108,12 +108,19 @@ impl Trade {
         Verifier::parties(fields, &caller.address).map_err(plain)?;
         let Some((market, outcome)) = self.registry.token(&fields.token) else {
             // Version 3 orders name positions where others name tokens.
-            return Err(plain(self.other_version(&order, caller, Reject::TokenUnknown)));
+            return Err(match self.other_version(&order, caller, Reject::TokenUnknown) {
+                Reject::TokenUnknown => words::token_unknown(&fields.token),
+                other => plain(other),
+            });
         };
         if let Some(condition) = &order.condition {
-            let named = self.registry.condition(condition).ok_or(plain(Reject::ConditionUnknown))?;
-            if named != market {
-                return Err(plain(Reject::ConditionMismatch));
+            let reject = match self.registry.condition(condition) {
+                Some(named) if named == market => None,
+                Some(_) => Some(Reject::ConditionMismatch),
+                None => Some(Reject::ConditionUnknown),
+            };
+            if let Some(reject) = reject {
+                return Err(words::of_condition(reject, condition));
             }
         }
         let wallet = match self.wallet_of(caller, &fields.maker) {

@@ -2,7 +2,7 @@
 
 use super::work::Refused;
 use crate::domain::time::MILLISECONDS_FROM;
-use crate::domain::{Address, Reject};
+use crate::domain::{Address, ConditionId, Reject, TokenId};
 use crate::json::ShortText;
 use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
 
@@ -60,6 +60,26 @@ pub(crate) fn of_act(refusal: &Refusal) -> Refused {
         got: text(refusal.got),
         allowed: text(refusal.allowed),
         ..Refused::plain(refusal.reject)
+    }
+}
+
+/// A refusal of an order whose token is none of this exchange.
+pub(crate) fn token_unknown(token: &TokenId) -> Refused {
+    Refused {
+        field: "tokenId",
+        got: ShortText::uint256(&token.0),
+        allowed: ShortText::new("a token that has a market here"),
+        ..Refused::plain(Reject::TokenUnknown)
+    }
+}
+
+/// A refusal of an order for the market that it names.
+pub(crate) fn of_condition(reject: Reject, condition: &ConditionId) -> Refused {
+    Refused {
+        field: "conditionId",
+        got: ShortText::hex(&condition.0),
+        allowed: ShortText::new("the market of tokenId"),
+        ..Refused::plain(reject)
     }
 }
 
