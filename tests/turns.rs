@@ -315,7 +315,7 @@ fn a_revoked_key_places_no_more(mut ground: Ground) -> bool {
 
 #[test]
 fn an_order_whose_breaker_has_tripped_trades_no_more_in_the_very_turn() {
-    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, resting, .. } = Ground::new(0);
+    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, resting, _data } = Ground::new(0);
     let second = maker.sign(&bid(tokens[0], 5_000));
     for (path, body) in
         [("/breaker", "{\"quantity\":\"5\",\"interval_ms\":60000}"), ("/order", second.body.as_str())]
@@ -554,7 +554,7 @@ fn lasted(answer: &str, stage: &str) -> f64 {
 #[test]
 fn an_answer_does_not_wait_for_the_signature_of_the_next_order() {
     const ROUNDS: usize = 25;
-    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, .. } = Ground::new(0);
+    let Ground { mut rig, mut maker, mut taker, mut clients, tokens, _data, .. } = Ground::new(0);
     let mut apart = 0;
     for _ in 0..ROUNDS {
         let orders = [maker.sign(&bid(tokens[0], 1_000)), taker.sign(&bid(tokens[1], 1_000))];

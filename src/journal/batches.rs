@@ -253,7 +253,10 @@ impl Batches {
         if !is_made {
             self.shelf.prepare(number)?;
         }
-        self.current = Current::open(&self.shelf, number, self.current.direct)?;
+        let next = Current::open(&self.shelf, number, self.current.direct)?;
+        // Found in the directory that the full one is in: in another one's, later frames would have none before them.
+        self.current.refuse_moved()?;
+        self.current = next;
         self.number = number;
         self.row = 1;
         Ok(())

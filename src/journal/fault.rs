@@ -177,6 +177,8 @@ pub enum Fault {
         epoch: u32,
         /// Where segments end.
         end: Position,
+        /// Whether the log has all that they lack.
+        has_all: bool,
     },
     /// Log file and segments contradict each other.
     LogDiffers {
@@ -389,17 +391,19 @@ impl fmt::Display for Fault {
                  newest of it in the log",
                 segment.display()
             ),
-            Self::LogAhead { log, log_epoch, log_durable, data_dir, epoch, end } => write!(
-                out,
-                "log_path: {log} (epoch {log_epoch}) says that segments go to position {}, but those in {} \
-                 (epoch {epoch}) end at {}; restore the newer segments; to go on from there, rm {log} if the \
-                 directory was restored from a backup, --new-identity if it is a copy, or --adopt-log if it was moved \
-                 while its exchange ran",
-                log_durable.0,
-                data_dir.display(),
-                end.0,
-                log = log.display()
-            ),
+            Self::LogAhead { log, log_epoch, log_durable, data_dir, epoch, end, has_all } => {
+                let adopt = if *has_all { ", or --adopt-log to take the rest from the log" } else { "" };
+                write!(
+                    out,
+                    "log_path: {log} (epoch {log_epoch}) says that segments go to position {}, but those in {} (epoch \
+                     {epoch}) end at {}; put back the directory that has the newer ones{adopt}; to go on without \
+                     them, rm {log} if this one was restored from a backup, or --new-identity if it is a copy",
+                    log_durable.0,
+                    data_dir.display(),
+                    end.0,
+                    log = log.display()
+                )
+            }
             Self::LogDiffers { log, data_dir, position } => write!(
                 out,
                 "log_path: {} and the segments in {} differ at position {}; --new-identity to go on without \

@@ -28,8 +28,10 @@
 
 #[cfg(not(loom))]
 use std::arch::asm;
-use std::fs::File;
+use std::fs::{File, Metadata};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::thread::Thread;
 
@@ -130,11 +132,28 @@ pub struct Log {
     files: Option<Files>,
 }
 
-/// What a log keeps open, as the locks on both last as long.
+/// What a log keeps open, as the locks on both last as long, and where its file is.
 #[derive(Debug)]
 pub(crate) struct Files {
-    pub(crate) log: File,
-    pub(crate) _data_dir: File,
+    log: File,
+    path: PathBuf,
+    _data_dir: File,
+}
+
+impl Files {
+    pub(crate) const fn new(log: File, path: PathBuf, data_dir: File) -> Self {
+        Self { log, path, _data_dir: data_dir }
+    }
+
+    /// Whether the path leads to another file than ours, or to none.
+    fn are_parted(&self) -> bool {
+        let place = |about: Metadata| (about.dev(), about.ino());
+        match (self.log.metadata().map(place), std::fs::metadata(&self.path).map(place)) {
+            (Ok(ours), Ok(there)) => ours != there,
+            (_, Err(error)) => error.kind() == ErrorKind::NotFound,
+            (Err(_), Ok(_)) => false,
+        }
+    }
 }
 
 impl Log {
@@ -352,17 +371,17 @@ impl Log {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Whether the log's file was found removed: what only the log has does not outlive the process any more.
+    /// Whether the next start was found not to find the log's file: then what only the log has does not outlive the
+    /// process.
     #[must_use]
     pub fn is_lost(&self) -> bool {
         // Relaxed: nothing else is learned from it.
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Looks whether somebody removed the log's file; true the first time that it is gone.
+    /// Looks whether somebody removed or renamed the log's file; true the first time that it is not where it was.
     pub(crate) fn look_for_file(&self) -> bool {
-        let is_gone = |files: &Files| files.log.metadata().is_ok_and(|about| about.nlink() == 0);
-        self.files.as_ref().is_some_and(is_gone) && !self.lost.swap(true, Ordering::Relaxed)
+        self.files.as_ref().is_some_and(Files::are_parted) && !self.lost.swap(true, Ordering::Relaxed)
     }
 
     pub(crate) fn set_durable(&self, upto: Position) {

@@ -245,7 +245,7 @@ impl LogFile {
         })?;
         // Touched now, so that no append takes a page fault.
         mapping.words().iter().step_by(512).for_each(|word| word.store(0, Ordering::Relaxed));
-        let log = Log::over(mapping, Some(Files { log: lock, _data_dir: data_dir }), owner.epoch, start);
+        let log = Log::over(mapping, Some(Files::new(lock, path.clone(), data_dir)), owner.epoch, start);
         owner.store(&log);
         log.header_word(0).store(LOG_MAGIC, Ordering::Release);
         Ok(log)

@@ -135,19 +135,23 @@ fn not_stale(left: Option<Left>, found: &Scan, notes: &mut Vec<String>) -> Optio
 }
 
 /// Refuses a log file that begins, or says that it is durable, past the end of its own segments. If the heir says that
-/// it was moved, a log that has all that segments lack makes up for it: they were copied while they were written.
+/// it was moved, a log that has all that segments lack makes up for it: they were copied while they were written, and
+/// may be cut in their last batch.
 fn refuse_ahead(left: &Left, found: &Scan, heir: &Heir<'_>) -> Result<(), Fault> {
-    let (data_dir, has_all) = (heir.data_dir, left.start <= found.end);
-    let behind = !has_all || (found.end < left.durable && heir.claimed != Claimed::AdoptLog);
+    let is_older = found.epoch < left.owner.epoch;
+    let has_all = left.start <= found.end && !is_older;
+    let is_behind = found.end < left.start || found.end < left.durable;
     match &found.cut {
-        Some(cut) if behind => Err(Fault::Damaged(cut.place.clone())),
-        _ if behind || found.epoch < left.owner.epoch => Err(Fault::LogAhead {
+        _ if has_all && heir.claimed == Claimed::AdoptLog => Ok(()),
+        Some(cut) if is_behind && !has_all => Err(Fault::Damaged(cut.place.clone())),
+        _ if is_behind || is_older => Err(Fault::LogAhead {
             log: left.path.clone(),
             log_epoch: left.owner.epoch,
             log_durable: left.durable,
-            data_dir: data_dir.to_path_buf(),
+            data_dir: heir.data_dir.to_path_buf(),
             epoch: found.epoch,
             end: found.end,
+            has_all,
         }),
         _ => Ok(()),
     }

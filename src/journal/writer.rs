@@ -112,8 +112,9 @@ impl WriterHandle {
         }
         let (log, log_path) = (Arc::clone(&self.log), self.log_path.clone());
         self.end()?;
-        if whole && log.durable() == log.claimed() {
-            // The directory is still ours, so nobody has made a new one in its place.
+        log.look_for_file();
+        // At its path may be another's by now.
+        if whole && log.durable() == log.claimed() && !log.is_lost() {
             match std::fs::remove_file(&log_path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
                     return Err(Fault::io("remove", &log_path)(error));

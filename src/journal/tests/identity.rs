@@ -365,7 +365,7 @@ fn segments_older_than_their_log_are_refused_naming_both() {
         assert!(matches!(error, Fault::LogAhead { .. }), "{error}");
         let text = error.to_string();
         assert!(text.contains("outcry-") && text.contains(home.data.path().to_str().unwrap()), "{text}");
-        let way_out = format!("rm {} if the directory was restored from a backup", home.log_path().display());
+        let way_out = format!("rm {} if this one was restored from a backup", home.log_path().display());
         assert!(text.contains(&way_out), "{text}");
         copy(now.path(), &segment::directory(home.data.path()));
         assert!(home.open().is_ok());

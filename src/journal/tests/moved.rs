@@ -59,6 +59,59 @@ fn a_copy_made_while_it_was_written_has_the_rest_from_the_log_if_it_is_adopted()
     assert_eq!(home.payloads(), expected, "they are in segments now");
 }
 
+/// Cuts a copy in its last batch, as one that was made while that was written.
+fn tear(aside: &Path) {
+    let path = segment::path(aside, 1);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.iter().rposition(|&byte| byte != 0).unwrap();
+    bytes[last - 4..=last].fill(0);
+    std::fs::write(&path, bytes).unwrap();
+}
+
+#[test]
+fn a_copy_that_is_cut_in_its_last_batch_is_told_the_same_way_out() {
+    let home = Home::new();
+    let expected = moved(&home, |segments, aside| {
+        std::fs::remove_dir_all(segments).unwrap();
+        tear(aside);
+        std::fs::rename(aside, segments).unwrap();
+    });
+    let fault = home.open().unwrap_err();
+    assert!(fault.to_string().contains("--adopt-log"), "{fault}");
+    let adopting = Options { claimed: Claimed::AdoptLog, ..home.options() };
+    assert_eq!(payloads(&open_on(adopting, Disk::default(), BOOT).unwrap()), expected);
+}
+
+#[test]
+fn a_directory_that_is_swapped_is_noticed_wherever_its_segment_ends() {
+    // One of these fills the first segment, so that the next write begins the copy's spare.
+    for rows in 1..=8 {
+        let home = Home::new();
+        let Started { log, writer, .. } = home.start();
+        let segments = segment::directory(home.data.path());
+        let (aside, away) = (home.data.path().join("aside"), home.data.path().join("away"));
+        let durable = |index| {
+            let span = log.append(KIND, &payload(index));
+            wait_durable(&log, span.end);
+            !log.failed()
+        };
+        while !segment::path(&segments, 2).exists() {
+            std::thread::yield_now();
+        }
+        assert!((1..rows).all(durable));
+        copy(&segments, &aside);
+        assert!(durable(rows));
+        std::fs::rename(&segments, &away).unwrap();
+        std::fs::rename(&aside, &segments).unwrap();
+        assert!(!durable(rows + 1), "after {rows} the copy is written to");
+        assert!(matches!(writer.abandon(), Err(Fault::Moved { .. })));
+        drop(log);
+        std::fs::remove_dir_all(&segments).unwrap();
+        std::fs::rename(&away, &segments).unwrap();
+        assert_eq!(home.payloads(), (1..=rows + 1).map(payload).collect::<Vec<_>>());
+    }
+}
+
 #[test]
 fn a_stop_leaves_the_log_where_segments_were_moved_away() {
     let home = Home::new();

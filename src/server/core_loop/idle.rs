@@ -90,14 +90,15 @@ impl CoreLoop {
         }
     }
 
-    /// Makes answers wait for the disk once the log's file is gone; only on the reader's loop.
+    /// Makes answers wait for the disk once the log's file is gone, if they do not anyway; only on the reader's loop.
     fn look_at_log(&self) {
-        if self.disk.is_none() || self.shared.phase() != Phase::Serving {
+        let is_committed = self.shared.plan.durability == Durability::Committed;
+        if !is_committed || self.disk.is_none() || self.shared.phase() != Phase::Serving {
             return;
         }
         if self.marks.as_ref().is_some_and(|marks| marks.log().look_for_file()) {
             tracing::error!(
-                "journal: somebody removed the log's file, so a crash would lose what only the log has; answers wait \
+                "journal: somebody removed or renamed the log's file, so a crash would lose what only the log has; answers wait \
                  for the disk from here on, as with journal.durability durable; stop and start again to end that"
             );
         }

@@ -153,7 +153,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         page.number(
             "outcry_log_lost",
             "gauge",
-            "1 if the log's file was removed, so that answers wait for the disk until the next start.",
+            "1 if the log's file was removed or renamed under committed, so that answers wait for the disk.",
             u64::from(log.is_lost()),
         );
         page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
