@@ -25,11 +25,12 @@ pub(super) mod socket;
 
 use std::collections::VecDeque;
 
-use crate::limits::Moment;
-use connection::{Connection, Line};
+use crate::limits::{Moment, Party};
+use connection::Connection;
 use fair::FairQueue;
 
-/// The lists of slots. A slot stands in each at most once, and whoever was noted first is next.
+/// The lists of slots. A slot stands in each at most once, and whoever was noted first is next. Those that wait for
+/// signature checks stand in a queue of their own, [`FairQueue`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum List {
     /// With bytes that are not judged yet.
@@ -172,29 +173,24 @@ impl Connections {
         None
     }
 
-    /// Notes a slot whose next request needs signature checks, and costs `cost` of their time, if it is not noted.
-    pub(crate) fn note_signing(&mut self, slot: u32, connection: &mut Connection, cost: u64) {
+    /// Notes a slot whose next request needs signature checks, if it is not noted.
+    pub(crate) fn note_signing(&mut self, slot: u32, connection: &mut Connection, body_bytes: u64) {
         if !std::mem::replace(&mut connection.listed_signing, true) {
-            self.signing.push(slot, connection.line.toll.address(), cost);
+            self.signing.push(slot, connection.line.toll.address(), body_bytes);
         }
     }
 
-    /// A connection's next request gets its signature checks without waiting.
-    pub(crate) fn sign_at_once(&mut self, line: &Line, cost: u64) {
-        self.signing.pass(line.toll.address(), cost);
+    /// A request from `address` gets its signature checks without waiting.
+    pub(crate) fn sign_at_once(&mut self, address: Party, body_bytes: u64) {
+        self.signing.pass(address, body_bytes);
     }
 
     /// Takes the connection whose turn it is to get signature checks out of the queue and its slot.
     pub(crate) fn next_signing(&mut self) -> Option<(u32, Box<Connection>)> {
-        while let Some(slot) = self.signing.pop() {
-            if let Some(connection) = self.slots[slot as usize].as_mut() {
-                connection.listed_signing = false;
-            }
-            if let Some(connection) = self.take(slot) {
-                return Some((slot, connection));
-            }
-        }
-        None
+        let slot = self.signing.pop()?;
+        let mut connection = self.take(slot).expect("who leaves is removed, and nobody else is at work");
+        connection.listed_signing = false;
+        Some((slot, connection))
     }
 
     /// Puts a connection back; one with an answer that waits for a mark is noted.
@@ -224,8 +220,11 @@ impl Connections {
     }
 
     /// Frees the slot; the client has been taken out of it.
-    pub(crate) fn free(&mut self, slot: u32, connection: Box<Connection>) {
+    pub(crate) fn free(&mut self, slot: u32, mut connection: Box<Connection>) {
         assert!(connection.socket.is_none(), "the client leaves before its slot is given free");
+        if std::mem::take(&mut connection.listed_signing) {
+            self.signing.remove(slot);
+        }
         self.slots[slot as usize] = Some(connection);
         self.free.push(slot);
         self.occupied -= 1;

@@ -9,24 +9,34 @@
 //! - A request costs as many units as its body has bytes: what it says is not read before its turn, and a batch of
 //!   fifteen orders is about fifteen times as long as an order.
 //! - Addresses that share a row of the table share its turns.
-//! - A slot stands here at most once, like in a list of slots; who left it is passed over.
+//! - A slot stands here at most once, and not after its client has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::limits::Party;
 
-/// Rows of the table, which is 8 KiB.
+/// Rows of the table: 8 KiB, and few addresses that are busy at once share one.
 const ROWS: usize = 1 << 10;
 
-/// Where a slot stands: its beginning, and among equal ones the order in which they came.
-type Entry = Reverse<(u64, u64, u32)>;
+const _: () = assert!(ROWS.is_power_of_two(), "a party's row is a part of its bits");
+
+/// Where a slot stands, the least first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Place {
+    beginning: u64,
+    /// The how-manieth it was to come, for those with equal beginnings.
+    number: u64,
+    slot: u32,
+}
 
 /// Slots that wait for their turn.
 #[derive(Debug)]
 pub(super) struct FairQueue {
-    waiting: BinaryHeap<Entry>,
+    waiting: BinaryHeap<Reverse<Place>>,
+    /// The virtual time, in bytes of bodies.
     now: u64,
+    /// How many slots came so far.
     came: u64,
     /// The end of the last request of each row's addresses.
     ends: Box<[u64; ROWS]>,
@@ -47,29 +57,34 @@ impl FairQueue {
     }
 
     /// Adds a slot whose next request comes from `address`.
-    pub(super) fn push(&mut self, slot: u32, address: Party, cost: u64) {
-        let beginning = self.begin(address, cost);
+    pub(super) fn push(&mut self, slot: u32, address: Party, body_bytes: u64) {
+        let beginning = self.begin(address, body_bytes);
         self.came += 1;
-        self.waiting.push(Reverse((beginning, self.came, slot)));
+        self.waiting.push(Reverse(Place { beginning, number: self.came, slot }));
+    }
+
+    /// Removes a slot whose client has left; what its address was charged stays charged.
+    pub(super) fn remove(&mut self, slot: u32) {
+        self.waiting.retain(|Reverse(place)| place.slot != slot);
     }
 
     /// A request that need not wait takes its turn.
-    pub(super) fn pass(&mut self, address: Party, cost: u64) {
-        self.now = self.begin(address, cost);
+    pub(super) fn pass(&mut self, address: Party, body_bytes: u64) {
+        self.now = self.begin(address, body_bytes);
     }
 
     /// The slot whose turn it is.
     pub(super) fn pop(&mut self) -> Option<u32> {
-        let Reverse((beginning, _, slot)) = self.waiting.pop()?;
+        let Reverse(Place { beginning, slot, .. }) = self.waiting.pop()?;
         self.now = self.now.max(beginning);
         Some(slot)
     }
 
     /// When the next request of `address` begins.
-    fn begin(&mut self, address: Party, cost: u64) -> u64 {
+    fn begin(&mut self, address: Party, body_bytes: u64) -> u64 {
         let end = &mut self.ends[address.row(ROWS)];
         let beginning = self.now.max(*end);
-        *end = beginning + cost.max(1);
+        *end = beginning + body_bytes.max(1);
         beginning
     }
 }
@@ -78,7 +93,8 @@ impl FairQueue {
 mod tests {
     use super::*;
 
-    /// Addresses are letters; `a3` is a request of `a` that costs 3, and `.` is a turn.
+    /// Addresses are letters; `a3` is a request of `a` of 3 bytes, `a3!` one that need not wait, `a3-` one that came as
+    /// `a3` and whose client leaves; and `.` is a turn.
     fn turns(script: &str) -> String {
         let mut queue = FairQueue::new();
         let mut came: Vec<&str> = Vec::new();
@@ -88,10 +104,19 @@ mod tests {
                 taken.push(queue.pop().map_or("-", |slot| came[slot as usize]));
                 continue;
             }
-            let (letter, cost) = word.split_at(1);
-            let address = Party::of_row(letter.as_bytes()[0].into());
-            queue.push(u32::try_from(came.len()).expect("few"), address, cost.parse().expect("a cost"));
-            came.push(word);
+            if let Some(left) = word.strip_suffix('-') {
+                let slot = came.iter().rposition(|&one| one == left).expect("it came");
+                queue.remove(u32::try_from(slot).expect("few"));
+                continue;
+            }
+            let address = Party::of_row(word.as_bytes()[0].into());
+            let bytes = word[1..].trim_end_matches('!').parse().expect("a length");
+            if word.ends_with('!') {
+                queue.pass(address, bytes);
+            } else {
+                queue.push(u32::try_from(came.len()).expect("few"), address, bytes);
+                came.push(word);
+            }
         }
         taken.join(" ")
     }
@@ -109,20 +134,16 @@ mod tests {
             ("a4 a4 b1 b1 b1 b1 b1 . . . . . . .", "a4 b1 b1 b1 b1 a4 b1"),
             // Nobody saves up while idle, and nobody pays for having been alone.
             ("a5 a5 a5 . . . b5 b5 b5 a5 . . . .", "a5 a5 a5 b5 b5 a5 b5"),
-            ("a1 b1 c1 a1 b1 c1 . . . . . .", "a1 b1 c1 a1 b1 c1"),
+            ("a1 a1 b1 b1 c1 c1 . . . . . .", "a1 b1 c1 a1 b1 c1"),
+            // What need not wait counts too, and is over for those who come later.
+            ("a9! a9 b1 . .", "b1 a9"),
+            ("a9! a9! a9! b1 a9 . .", "b1 a9"),
+            // Who left has no turn, and has had its share.
+            ("a5 a4 b1 a4- . . .", "a5 b1 -"),
+            ("a5 a5 a5- . b1 a1 . .", "a5 b1 a1"),
         ] {
             assert_eq!(turns(script), expected, "{script}");
         }
-    }
-
-    #[test]
-    fn what_need_not_wait_counts_too() {
-        let mut queue = FairQueue::new();
-        let [one, other] = [1, 2].map(Party::of_row);
-        queue.pass(one, 9);
-        queue.push(1, one, 9);
-        queue.push(2, other, 9);
-        assert_eq!([queue.pop(), queue.pop(), queue.pop()], [Some(2), Some(1), None]);
     }
 
     #[test]

@@ -123,13 +123,15 @@ pub(crate) struct Interest {
     pub(crate) readable: bool,
     /// Room to send.
     pub(crate) writable: bool,
+    /// That the other end sends no more, though what it sent before was not received yet.
+    pub(crate) hangup: bool,
 }
 
 impl Interest {
     /// Only its end.
-    pub(crate) const NOTHING: Self = Self { readable: false, writable: false };
+    pub(crate) const NOTHING: Self = Self { readable: false, writable: false, hangup: false };
     /// What it sends.
-    pub(crate) const READABLE: Self = Self { readable: true, writable: false };
+    pub(crate) const READABLE: Self = Self { readable: true, ..Self::NOTHING };
 }
 
 /// What epoll reported.
@@ -141,8 +143,31 @@ pub(crate) struct Ready {
     pub(crate) readable: bool,
     /// There is room to send.
     pub(crate) writable: bool,
-    /// Nothing can be sent any more.
-    pub(crate) gone: bool,
+    /// What is known of the other end.
+    pub(crate) other_end: OtherEnd,
+}
+
+/// What epoll reports of the other end of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OtherEnd {
+    /// Nothing.
+    There,
+    /// It sends no more; told only if that is watched for.
+    HungUp,
+    /// Nothing can be sent to it any more.
+    Gone,
+}
+
+impl OtherEnd {
+    fn of(flags: EventFlags) -> Self {
+        if flags.intersects(EventFlags::HUP | EventFlags::ERR) {
+            Self::Gone
+        } else if flags.contains(EventFlags::RDHUP) {
+            Self::HungUp
+        } else {
+            Self::There
+        }
+    }
 }
 
 /// Events taken in one turn; the rest are there in the next one.
@@ -199,7 +224,7 @@ impl Watch {
                 watched: watched(event.data),
                 readable,
                 writable: flags.contains(EventFlags::OUT),
-                gone: flags.intersects(EventFlags::HUP | EventFlags::ERR),
+                other_end: OtherEnd::of(flags),
             });
         }
     }
@@ -223,13 +248,16 @@ fn watched(data: EventData) -> Watched {
     }
 }
 
-fn flags(Interest { readable, writable }: Interest) -> EventFlags {
+fn flags(Interest { readable, writable, hangup }: Interest) -> EventFlags {
     let mut flags = EventFlags::empty();
     if readable {
         flags |= EventFlags::IN;
     }
     if writable {
         flags |= EventFlags::OUT;
+    }
+    if hangup {
+        flags |= EventFlags::RDHUP;
     }
     flags
 }

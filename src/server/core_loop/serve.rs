@@ -31,7 +31,7 @@ pub(crate) enum Step {
     Partial,
     /// Not in this turn.
     Later,
-    /// Not before its turn among those that need signature checks, of which it takes this many bytes of body.
+    /// Not before its turn among requests that need signature checks; its body has this many bytes.
     Queue(u64),
     /// Not before an open request is answered.
     Blocked,
@@ -166,10 +166,10 @@ impl CoreLoop {
                     break false;
                 }
                 Step::Later => break true,
-                Step::Queue(cost) => {
+                Step::Queue(body_bytes) => {
                     // The client has sent the whole request, so it is neither idle nor slow.
                     connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-                    self.connections.note_signing(slot, &mut connection, cost);
+                    self.connections.note_signing(slot, &mut connection, body_bytes);
                     break false;
                 }
                 Step::Move(to) => match self.send_away(slot, connection, to) {
@@ -337,21 +337,14 @@ impl CoreLoop {
                     });
                 }
             };
-        if route.class() == Class::Stream {
-            return match pass {
-                Pass::All | Pass::Signing => self.upgrade(line, request, route.endpoint),
-                Pass::Cancels => Step::Later,
-            };
-        }
-        if route.class() != Class::Trading {
-            return match pass {
-                Pass::All | Pass::Signing => self.read(client, line, request, route.endpoint),
-                Pass::Cancels => Step::Later,
-            };
-        }
         if pass == Pass::Cancels && !is_cancel(route.endpoint) {
             line.signs = trading::needs_signature(route.endpoint);
             return Step::Later;
+        }
+        match route.class() {
+            Class::Trading => {}
+            Class::Stream => return self.upgrade(line, request, route.endpoint),
+            _ => return self.read(client, line, request, route.endpoint),
         }
         if !self.has_recovered() {
             refuse(line, Reject::Recovering, connection);
@@ -364,12 +357,12 @@ impl CoreLoop {
             return Step::Blocked;
         }
         if pass != Pass::Signing && trading::needs_signature(route.endpoint) {
-            let cost = request.body.len() as u64;
+            let body_bytes = request.body.len() as u64;
             if self.connections.any_signing() || !trade.may_sign() {
                 line.signs = true;
-                return Step::Queue(cost);
+                return Step::Queue(body_bytes);
             }
-            self.connections.sign_at_once(line, cost);
+            self.connections.sign_at_once(line.toll.address(), body_bytes);
         }
         let step = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
         if matches!(step, Step::Took | Step::TookMine) {

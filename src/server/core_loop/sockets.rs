@@ -11,7 +11,7 @@ use crate::journal::layout::RemovalReason;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::house::SAY_EVERY_MS;
-use crate::server::connections::socket::{self, Interest, Moved, Ready, Watched};
+use crate::server::connections::socket::{self, Interest, Moved, OtherEnd, Ready, Watched};
 use crate::server::process::roles;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
@@ -132,6 +132,17 @@ impl CoreLoop {
         if event.writable {
             self.connections.note(List::Dirty, slot, &mut connection);
         }
+        // Who answers for a key's orders and is gone leaves none behind. What it asked and was not taken yet, as it waits
+        // for its limit or its turn, or was not even received, is not done any more.
+        if event.other_end != OtherEnd::There && connection.line.answers_for.is_some() {
+            self.disconnected(&mut connection);
+            self.connections.note(List::Dirty, slot, &mut connection);
+            if connection.stream.is_none() {
+                connection.hear_no_more();
+                self.connections.put(slot, connection);
+                return;
+            }
+        }
         if !event.readable {
             self.connections.put(slot, connection);
             return;
@@ -139,7 +150,7 @@ impl CoreLoop {
         let client = connection.socket.as_ref().expect("taken connections have a client");
         let began_ns = self.shared.clock.elapsed_ns();
         let room = connection.input.room();
-        let moved = match (room.is_empty(), event.gone) {
+        let moved = match (room.is_empty(), event.other_end == OtherEnd::Gone) {
             (false, _) => socket::receive(client, room),
             // That is reported whatever is watched for, so it must be heard though nothing can be received.
             (true, true) => Moved::Gone,
@@ -158,13 +169,6 @@ impl CoreLoop {
                 self.connections.note(List::Ready, slot, &mut connection);
             }
             Moved::Later => {}
-            // Who answers for a key's orders and is gone leaves none behind, so what it asked and was not taken yet, as it
-            // waits for its limit or its turn, is not done any more.
-            Moved::Ended if connection.stream.is_none() && connection.line.answers_for.is_some() => {
-                self.disconnected(&mut connection);
-                connection.hear_no_more();
-                self.connections.note(List::Dirty, slot, &mut connection);
-            }
             // Nothing more comes, but earlier requests are still done and answered.
             Moved::Ended if connection.stream.is_none() && connection.hears != Hears::Farewell => {
                 if connection.hears == Hears::All {
@@ -320,7 +324,8 @@ impl CoreLoop {
             Hears::Farewell => true,
             Hears::Buffered | Hears::Refused | Hears::Nothing => false,
         };
-        let interest = Interest { readable, writable: connection.line.unsent() > 0 };
+        let hangup = connection.line.answers_for.is_some();
+        let interest = Interest { readable, writable: connection.line.unsent() > 0, hangup };
         if interest != connection.interest {
             let client = connection.socket.as_ref().expect("taken connections have a client");
             if self.watch.change(client, Watched::Slot(slot), interest).is_err() {

@@ -36,7 +36,7 @@ const ENDING: Close = close(1_001, "the server ends", "The server stops or resta
 const STRANGER: Close =
     close(1_008, "Unauthorized/Invalid api key", "The credentials of a user stream are nobody's.");
 const NAMELESS: Close =
-    close(1_008, "no credentials were taken", "A user stream showed none that were taken for 30 s.");
+    close(1_008, "no credentials were taken", "No credentials that hold came within 30 s.");
 const REVOKED: Close = close(1_008, "the key of this stream was revoked", "Come back with one that lives.");
 /// More than [`UNREAD_BYTES`] unread for [`SLOW_FOR_MS`], or ever more than `Limits::unread_bytes_max`.
 const SLOW: Close = close(
