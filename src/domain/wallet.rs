@@ -18,3 +18,17 @@ byte_enum! {
         Fee = 4,
     }
 }
+
+impl WalletKind {
+    /// Its name in the operator's answers.
+    #[must_use]
+    pub const fn text(self) -> &'static str {
+        match self {
+            Self::Eoa => "eoa",
+            Self::Proxy => "proxy",
+            Self::Safe => "safe",
+            Self::Deposit => "deposit",
+            Self::Fee => "fee",
+        }
+    }
+}

@@ -14,9 +14,6 @@ use crate::registry::{KeyState, Registry};
 /// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
 const KEYS_OF_OWNER_MAX: usize = 32;
 
-/// How many revoked keys of one nonce are listed: each costs an HMAC.
-const REVOKED_LISTED_MAX: usize = 16;
-
 /// A key as its owner sees it in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListedKey {
@@ -73,10 +70,10 @@ impl Registrar {
         }
     }
 
-    /// Every key of a principal that can trade, the newest first; of those of a nonce that were revoked, the newest
-    /// [`REVOKED_LISTED_MAX`].
+    /// Every key of a principal that can trade, the newest first; of those of a nonce that were revoked at most
+    /// `revoked_max`, the newest ones.
     #[must_use]
-    pub fn keys(&self, principal: WalletNo) -> Vec<ListedKey> {
+    pub fn keys(&self, principal: WalletNo, revoked_max: usize) -> Vec<ListedKey> {
         let owner = self.registry().wallet(principal).address;
         let listed = |(nonce, state): (Word, KeyState)| {
             let of_generation = move |generation, active| {
@@ -84,7 +81,7 @@ impl Registrar {
                 ListedKey { api_key, nonce, active }
             };
             // What is below the present generation was revoked.
-            let revoked = (0..state.generation).rev().take(REVOKED_LISTED_MAX);
+            let revoked = (0..state.generation).rev().take(revoked_max);
             let living = state.active.then_some(state.generation).map(|living| of_generation(living, true));
             living.into_iter().chain(revoked.map(move |generation| of_generation(generation, false)))
         };

@@ -62,7 +62,7 @@ refusals! {
     /// No wallet has this address.
     WalletUnknown = 404, "wallet_unknown", "wallet: {got} is not known here; credit or link it first";
     /// The address is a wallet of somebody, so it cannot be an owner.
-    WalletNotAnOwner = 400, "wallet_not_an_owner", "owner: {got} is known here as a deposit, proxy or safe wallet; name an owner's own address";
+    WalletNotAnOwner = 400, "wallet_not_an_owner", "owner: {got} is known here as a deposit, proxy, safe or fee wallet; name an owner's own address";
     /// The address is an owner's own, so it cannot be linked to another.
     WalletIsAnOwner = 409, "wallet_is_an_owner", "wallet: {got} is an owner's own address; only a deposit wallet can be linked";
     /// A credit says of a known wallet what it is not.

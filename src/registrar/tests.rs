@@ -150,7 +150,7 @@ fn told(registrar: &Registrar) -> String {
         if row.kind == WalletKind::Eoa {
             let mut wallets: Vec<_> = registry.wallets_of(number).collect();
             wallets.sort();
-            let mut keys = registrar.keys(number);
+            let mut keys = registrar.keys(number, usize::MAX);
             keys.sort_by_key(|key| key.nonce);
             write!(told, " {wallets:?} {keys:?}").expect("texts grow");
         }

@@ -102,7 +102,10 @@ fn too_little_memory_for_one_process_is_refused_before_anything_is_made() {
                 .output()
                 .unwrap();
             let text = said(&output);
-            assert!(!output.status.success() && text.contains("sizes.* together: got "), "{text}");
+            assert!(
+                !output.status.success() && text.contains("memory when books and tables are full: got "),
+                "{text}"
+            );
             assert!(text.contains(&format!("MiB; allowed: up to 390 MiB (ulimit {flag})")), "{text}");
             assert!(!data_dir.join("journal").exists(), "{command}");
         }

@@ -8,8 +8,8 @@
 //!
 //! - `crate::catalog`'s model defines what volumes and liquidity count.
 //! - Prices are of the first outcome. Where nobody bids, `bestBid` is 0, and where nobody asks, `bestAsk` is 1, as at the
-//!   venue. `lastTradePrice` is the text's until there is a trade here, and 0 without either; `outcomePrices` is the payout, else the middle of the book, else the last trade, else
-//!   the text's, else one half.
+//!   venue. `lastTradePrice` is the text's until there is a trade here, and 0 without either; `outcomePrices` is the
+//!   payout, else the middle of the book, else the last trade, else the text's, else one half.
 //! - A field of the contract that the text lacks is filled in: with an empty string, the flag of an ordinary row, or
 //!   the date on which the row was made or imported. A market without an end has its event's; without that, nothing
 //!   ends before [`catalog::NO_END`].

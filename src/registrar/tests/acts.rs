@@ -138,13 +138,14 @@ fn credentials_stay_the_same_until_they_are_revoked() {
         assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Ok(()));
         assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Err(Refusal::KeyUnknown));
         assert_eq!(rig.registrar.derive_key(address(1), nonce), Err(Refusal::KeyUnknown));
-        let listed = rig.registrar.keys(owner);
+        let listed = rig.registrar.keys(owner, usize::MAX);
         assert!(listed.iter().any(|key| key.api_key == made.api_key && !key.active));
 
         let again = rig.registrar.create_key(NOW, address(1), nonce).expect("room");
         assert_ne!(again.secret, made.secret, "a leaked secret never comes back");
         assert_ne!(again.api_key, made.api_key);
-        let listed: Vec<_> = rig.registrar.keys(owner).iter().map(|key| (key.api_key, key.active)).collect();
+        let listed: Vec<_> =
+            rig.registrar.keys(owner, usize::MAX).iter().map(|key| (key.api_key, key.active)).collect();
         assert!([(again.api_key, true), (made.api_key, false)].iter().all(|key| listed.contains(key)));
         rig.check_restart();
         rig.registrar.revoke_key(NOW, owner, &again.api_key).expect("it lives");
@@ -160,7 +161,8 @@ fn the_key_of_nonce_0_leaves_no_frame_of_its_own() {
     rig.registrar.create_key(NOW, address(1), nonce(1)).expect("room");
     assert_eq!(rig.follow(), 1);
     let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
-    let listed: Vec<_> = rig.registrar.keys(owner).iter().map(|key| (key.nonce, key.active)).collect();
+    let listed: Vec<_> =
+        rig.registrar.keys(owner, usize::MAX).iter().map(|key| (key.nonce, key.active)).collect();
     assert_eq!(listed, [(nonce(1), true), (Word::ZERO, true)]);
 }
 

@@ -230,7 +230,7 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
                 // A credit may have made it, and its kind stays.
                 let row = registrar.registry().wallet_of(&wallet).map(|row| registrar.registry().wallet(row));
                 if let Some(row) = row {
-                    json.key("kind").text(&format!("{:?}", row.kind).to_lowercase());
+                    json.key("kind").text(row.kind.text());
                 }
             }),
             Err(registrar::Refusal::ReferenceTaken) => {

@@ -240,7 +240,7 @@ fn written(ledger: &Ledger, row: &WalletRow) -> Vec<u8> {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object().key("wallet").address(&row.address);
-    json.key("kind").text(&format!("{:?}", row.kind).to_lowercase());
+    json.key("kind").text(row.kind.text());
     if let Some(principal) = principal {
         json.key("owner").address(&principal.address).key("frozen").boolean(principal.frozen);
     }

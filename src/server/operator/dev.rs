@@ -98,7 +98,7 @@ fn seed_and_trade(
     running.shared.limits.suspend();
     let seeded = seed::seed(running.http(), running.admin(), plan, clock)?;
     running.shared.limits.resume();
-    running.shared.has_seed();
+    running.shared.note_seeded();
     if let Some(path) = ports_file {
         running.write_ports(path)?;
     }

@@ -107,18 +107,21 @@ fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
     mark::refuse_devs(&options.data_path())?;
     let path = args.config.display();
-    let said = |fault: std::io::Error| format!("--config: {path}: {fault}");
+    let said = |fault: std::io::Error| match fault.kind() {
+        std::io::ErrorKind::AlreadyExists => format!("--config: {path} is there already; move it away first"),
+        _ => format!("--config: {path}: {fault}"),
+    };
     if std::fs::symlink_metadata(&args.config).is_ok() {
-        return Err(format!("--config: {path} is there already; move it away first"));
+        return Err(said(std::io::ErrorKind::AlreadyExists.into()));
     }
     let beside = args.config.with_extension(format!("new-{}", std::process::id()));
     let written = std::fs::write(&beside, options.commented()).map_err(said);
     let secret = written.and_then(|()| super::secret::make_master(&options.data_path()));
+    // A link never takes another file's place.
     let named =
-        secret.and_then(|secret| std::fs::rename(&beside, &args.config).map_err(said).map(|()| secret));
-    let secret = named.inspect_err(|_| {
-        let _ = std::fs::remove_file(&beside);
-    })?;
+        secret.and_then(|made| std::fs::hard_link(&beside, &args.config).map_err(said).map(|()| made));
+    let _ = std::fs::remove_file(&beside);
+    let secret = named?;
     say(&format!(
         "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",
         secret.path.display()

@@ -138,12 +138,16 @@ fn start_thread(name: &str, cpu: Option<usize>, turns: Box<impl Turns>) -> Resul
     Ok(Thread(Box::new(move || handle.join().map_err(|_| format!("{name}: the thread panicked")))))
 }
 
-/// Pins the calling thread. A CPU that went away since the plan leaves it unpinned.
+/// Pins the calling thread. A CPU that went away since the plan, or a sandbox, leaves it unpinned, with a warning.
 pub(crate) fn pin(cpu: Option<usize>) {
     if let Some(cpu) = cpu {
         let mut set = rustix::thread::CpuSet::new();
         set.set(cpu);
-        let _ = rustix::thread::sched_setaffinity(None, &set);
+        if let Err(fault) = rustix::thread::sched_setaffinity(None, &set) {
+            let thread = std::thread::current();
+            let name = thread.name().unwrap_or("a thread");
+            tracing::warn!("{name} could not be pinned to CPU {cpu} and runs on any: {fault}");
+        }
     }
 }
 

@@ -106,11 +106,13 @@ impl Shared {
 
     /// Whether what it waits for to be ready is in it.
     pub(crate) fn is_seeded(&self) -> bool {
+        // Relaxed: whoever is told so finds the rest by asking.
         self.seeded.load(Ordering::Relaxed)
     }
 
     /// What it waits for to be ready is in it now.
-    pub(crate) fn has_seed(&self) {
+    pub(crate) fn note_seeded(&self) {
+        // Relaxed: see `is_seeded`.
         self.seeded.store(true, Ordering::Relaxed);
     }
 

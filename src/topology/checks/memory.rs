@@ -107,12 +107,20 @@ pub fn cannot_be_had(files: &dyn Files, needs: &Needs) -> Option<String> {
         (had < needed).then(|| format!("{what}: got {needed} MiB; allowed: up to {had} MiB on this machine"))
     };
     // A process that gets no more memory aborts, wherever it stands.
-    for (name, words) in [("Max address space", "ulimit -v"), ("Max data size", "ulimit -d")] {
+    let needed = needs.memory_bytes;
+    // The log is shared, which is no data.
+    let data = needed.saturating_sub(needs.log_bytes);
+    for (name, words, needed) in
+        [("Max address space", "ulimit -v", needed), ("Max data size", "ulimit -d", data)]
+    {
         if let Some((Some(soft), _)) = limit(files, name)
-            && soft < needs.memory_bytes
+            && soft < needed
         {
-            let (needed, had) = (needs.memory_bytes >> 20, soft >> 20);
-            return Some(format!("sizes.* together: got {needed} MiB; allowed: up to {had} MiB ({words})"));
+            let (needed, had) = (needed >> 20, soft >> 20);
+            return Some(format!(
+                "memory when books and tables are full: got {needed} MiB; allowed: up to {had} MiB ({words}); lower \
+                 sizes.*, or raise that"
+            ));
         }
     }
     match files.number("/proc/sys/vm/overcommit_memory") {

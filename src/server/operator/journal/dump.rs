@@ -33,7 +33,7 @@ fn fields(json: &mut Writer<'_>, record: &Record) {
         }
         Record::WalletAdded(row) => {
             json.key("wallet").number(row.wallet.0.into()).key("address").address(&row.address);
-            json.key("walletKind").text(&format!("{:?}", row.kind).to_lowercase());
+            json.key("walletKind").text(row.kind.text());
             if let Some(principal) = row.principal {
                 json.key("principal").number(principal.0.into());
             }
