@@ -98,8 +98,9 @@ impl CoreLoop {
         }
         if self.marks.as_ref().is_some_and(|marks| marks.log().look_for_file()) {
             tracing::error!(
-                "journal: somebody removed or renamed the log's file, so a crash would lose what only the log has; answers wait \
-                 for the disk from here on, as with journal.durability durable; stop and start again to end that"
+                "journal: somebody removed or renamed the log's file, so a crash would lose what only the log has; \
+                 answers wait for the disk from here on, as with journal.durability durable; stop and start again to \
+                 end that"
             );
         }
     }
