@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::Fault;
-use super::disk::{Direct, Disk};
+use super::disk::{Direct, Disk, place_without_times};
 use super::frame::{u32_at, u64_at};
 use super::history::{Entry, Segments};
 use super::identity::place;
@@ -81,14 +81,8 @@ impl Current {
     /// Refuses to go on where its path leads to another file, or to none: somebody moved the directory or put another
     /// in its place, and would lose what goes to this one.
     fn refuse_moved(&self) -> Result<(), Fault> {
-        match std::fs::metadata(&self.path) {
-            Ok(about) if place(&about) == self.place => Ok(()),
-            Ok(_) => Err(Fault::Moved { segment: self.path.clone() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(Fault::Moved { segment: self.path.clone() })
-            }
-            Err(error) => Err(Fault::io("look at", &self.path)(error)),
-        }
+        let there = place_without_times(&self.path).map_err(Fault::io("look at", &self.path))?;
+        if there == Some(self.place) { Ok(()) } else { Err(Fault::Moved { segment: self.path.clone() }) }
     }
 }
 

@@ -13,7 +13,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use rustix::fs::{FallocateFlags, OFlags};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, OFlags, StatxFlags, makedev, statx};
+use rustix::io::Errno;
 
 use super::Fault;
 
@@ -251,6 +252,18 @@ pub(crate) fn files_with(directory: &Path, extension: &str) -> Result<Vec<PathBu
         }
     }
     Ok(found)
+}
+
+/// Device and inode of what `path` leads to; none if nothing is there.
+///
+/// Asks for no times. Where the kernel has multigrain timestamps (6.13), the first write after somebody asked for a file's
+/// times has to record its own, and a synchronous write waits for that: 45 us more for each, measured.
+pub(crate) fn place_without_times(path: &Path) -> io::Result<Option<[u64; 2]>> {
+    match statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
+        Ok(about) => Ok(Some([makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino])),
+        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Whether writes bypass the page cache.
