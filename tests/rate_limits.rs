@@ -4,6 +4,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "rate_limits/gone.rs"]
+mod gone;
+#[path = "rate_limits/wallets.rs"]
+mod wallets;
 
 use common::exchange::{Exchange, Plan};
 use common::stream::Stream;
@@ -529,35 +533,6 @@ fn connections_on_several_loops_are_one_client() {
     assert_eq!(answers[4..], ["429 4 0 600 retry 150"; 5]);
 }
 
-/// Orders that a maker sends at once behind one that is held.
-const BEHIND: usize = 40;
-
-#[test]
-fn a_maker_that_is_gone_leaves_no_quotes_while_its_next_order_is_held() {
-    let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/2s"]);
-    let mut maker = site.exchange.connect();
-    let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-    for _ in 0..2 {
-        let body = site.order();
-        maker.send(&site.trader.request_with(promise, "POST", "/order", &body)).unwrap();
-        assert_eq!(maker.answer().unwrap().status, 200);
-    }
-    // More than a connection's buffer takes; the first is held.
-    for _ in 0..BEHIND {
-        let body = site.order();
-        maker.send(&site.trader.request("POST", "/order", &body)).unwrap();
-    }
-    site.until_held(1);
-    drop(maker);
-    let deadline = Instant::now() + PATIENCE;
-    while !site.trader.pages(&mut site.connection, "/data/orders").is_empty() {
-        assert!(Instant::now() < deadline, "its quotes are still there");
-    }
-    site.advance(2_000);
-    let ended = site.trader.read(&mut site.connection, "/account")["sequence"].clone();
-    assert_eq!(ended, 4, "two orders were placed and cancelled, and the third never was");
-}
-
 #[test]
 fn streams_and_keys_are_counted_too() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.streams=1/10m", "limits.keys=1/10m"]);
@@ -570,26 +545,6 @@ fn streams_and_keys_are_counted_too() {
     assert_eq!(upgrade().status, 101);
     assert_eq!(said(&upgrade()), "429 1 0 600 retry 600");
     site.connection.read("/time");
-}
-
-#[test]
-fn wallets_that_are_new_are_counted_by_the_address_that_they_come_from() {
-    let settings = ["limits.mode=enforce", "limits.new_wallets=2/10m", "trusted_proxies=127.0.0.1"];
-    let mut site = Site::start(&settings);
-    let [one, two, three, four] = ["11", "12", "13", "14"].map(|byte| byte.repeat(32));
-    for (client, key, status) in [
-        ("10.0.0.1", KEYS[2], 200), // has money, so it is known
-        ("10.0.0.1", &one, 200),
-        ("10.0.0.1", &two, 200),
-        ("10.0.0.1", &three, 429),
-        ("10.0.0.1", &one, 200), // known by now
-        ("10.0.0.2", &four, 200),
-    ] {
-        assert_eq!(site.first_key(client, key).status, status, "{key} from {client}");
-    }
-    assert_eq!(said(&site.first_key("10.0.0.1", &three)), "429 2 0 600 retry 300");
-    site.advance(300_000);
-    assert_eq!(site.first_key("10.0.0.1", &three).status, 200);
 }
 
 #[test]
