@@ -26,6 +26,10 @@ fn a_new_client_has_no_place_of_the_one_who_had_its_slot() {
     let batches: Vec<TcpStream> = batches.into_iter().take(BATCHERS).collect();
     scene.rig.turn();
     let mut late = connect(scene.rig.http().port());
+    // It comes to this loop, and into a slot, with its first trading request; another thread's time is nobody's turn.
+    let cancel = scene.trader.request("DELETE", "/order", &cancel_body(&format!("0x{:064x}", 0)));
+    late.write_all(&cancel).unwrap();
+    turn_until(&mut scene.rig, &mut late);
     let turns = scene.turns_of_order(&mut late, "10.0.0.2");
     assert!(turns <= 2 * BATCH.div_ceil(CHECKS_PER_TURN), "{turns} turns");
     drop(batches);
