@@ -13,11 +13,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, OFlags, StatxFlags, makedev, statx};
+use rustix::fs::{AtFlags, CWD, FallocateFlags, OFlags, StatxFlags, makedev, stat, statx};
 use rustix::io::Errno;
 
 use super::Fault;
-use super::identity::place;
 
 /// Only the owner may read what people traded.
 const FILE_MODE: u32 = 0o600;
@@ -258,19 +257,18 @@ pub(crate) fn files_with(directory: &Path, extension: &str) -> Result<Vec<PathBu
 /// Device and inode of what `path` leads to; none if nothing is there.
 ///
 /// Asks for no times. Where the kernel has multigrain timestamps (6.13), the first write after somebody asked for a file's
-/// times has to record its own, and a synchronous write waits for that: 45 us more for each, measured.
+/// times has to record its own, and a synchronous write waits for that.
 pub(crate) fn place_without_times(path: &Path) -> io::Result<Option<[u64; 2]>> {
-    match statx(CWD, path, AtFlags::empty(), StatxFlags::INO) {
-        Ok(about) => Ok(Some([makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino])),
+    let asked = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)
+        .map(|about| [makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino]);
+    let place = match asked {
+        // An old sandbox does not know this call; the older one asks for times.
+        Err(Errno::NOSYS | Errno::PERM) => stat(path).map(|about| [about.st_dev, about.st_ino]),
+        asked => asked,
+    };
+    match place {
+        Ok(place) => Ok(Some(place)),
         Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        // An old sandbox does not know this call; the standard library's way asks for times.
-        Err(Errno::NOSYS | Errno::PERM) => match std::fs::metadata(path) {
-            Ok(about) => Ok(Some(place(&about))),
-            Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
-                Ok(None)
-            }
-            Err(error) => Err(error),
-        },
         Err(error) => Err(error.into()),
     }
 }

@@ -48,7 +48,8 @@ pub struct Survey {
     pub log_bytes: u64,
     /// Where the log file was looked for.
     pub log_path: PathBuf,
-    /// Whether there is one, there or where the last start had it; an empty file counts as none. A process that stops in good order removes it.
+    /// Whether there is one, there or where the last start had it; an empty file counts as none. A process that stops in
+    /// good order removes it.
     pub log_found: bool,
     /// What the next start will say of it.
     pub notes: Vec<String>,
