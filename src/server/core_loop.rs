@@ -138,6 +138,8 @@ pub(crate) struct CoreLoop {
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,
+    /// Whether it was said that the disk hangs.
+    disk_hangs: bool,
     /// Notices when the machine's clock was set; only on the loop with the doors.
     clock_steps: Option<Steps>,
     wait: Wait,
@@ -199,6 +201,7 @@ impl CoreLoop {
             lost: Vec::new(),
             rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
+            disk_hangs: false,
             clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
             events: Vec::with_capacity(64),

@@ -15,6 +15,7 @@ use crate::server::reading::Reading;
 use crate::server::reading::followed::Followed;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
+use crate::server::threads::tally::HANG_NS;
 use crate::server::trading::Trade;
 use crate::shard::Shard;
 
@@ -41,6 +42,7 @@ impl CoreLoop {
                 self.look_at_disk();
                 self.look_at_clock();
                 self.look_at_log();
+                self.look_at_write();
                 return self.connections.count() != count;
             };
             let Some(connection) = self.connections.look(slot) else {
@@ -102,6 +104,22 @@ impl CoreLoop {
                  answers wait for the disk from here on, as with journal.durability durable; stop and start again to \
                  end that"
             );
+        }
+    }
+
+    /// Says when the disk hangs and when that is over; only on the reader's loop.
+    fn look_at_write(&mut self) {
+        let hangs = self.disk.is_some() && self.shared.journal_tally.hangs(self.elapsed_ms * 1_000_000);
+        if hangs == std::mem::replace(&mut self.disk_hangs, hangs) {
+            return;
+        }
+        if hangs {
+            tracing::error!(
+                "journal: the disk has not finished a write for {} s; what must be durable waits, and /ready says no",
+                HANG_NS / 1_000_000_000
+            );
+        } else {
+            tracing::warn!("journal: the disk writes again");
         }
     }
 

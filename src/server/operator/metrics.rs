@@ -71,7 +71,7 @@ fn histograms(tally: &Tally) -> Vec<(&'static str, &Histogram)> {
 
 /// The loops, then the journal's thread.
 fn threads(shared: &Shared) -> impl Iterator<Item = Told<'_>> {
-    let JournalTally { writes, run_delay } = &*shared.journal_tally;
+    let JournalTally { writes, run_delay, .. } = &*shared.journal_tally;
     let of_journal = OF_JOURNAL.into_iter().zip([writes, run_delay]).collect();
     let journal = Told { thread: JOURNAL, histograms: of_journal, stalls: None };
     let loops = shared.tallies.iter().zip(&shared.plan.topology.loops).map(|(tally, plan)| Told {
@@ -136,6 +136,13 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
     page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
     let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
     page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
+    let writes_for_ms = shared.journal_tally.writes_for_ns(shared.clock.elapsed_ns()) / 1_000_000;
+    page.number(
+        "outcry_journal_write_milliseconds",
+        "gauge",
+        "For how long the disk has had the write that is under way; 0 if there is none.",
+        writes_for_ms,
+    );
     let log_bytes = shared.plan.log_bytes;
     if let Some(marks) = &mut core.marks {
         let mark = marks.advance().0;

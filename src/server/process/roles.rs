@@ -420,28 +420,27 @@ fn journal_options(plan: &Plan) -> journal::Options {
 struct Scribe {
     shared: Arc<Shared>,
     cpu: Option<usize>,
-    began_ns: u64,
     run_delay: Option<RunDelay>,
 }
 
 impl Scribe {
     fn new(shared: &Arc<Shared>) -> Self {
         let cpu = shared.plan.topology.journal_cpu;
-        Self { shared: Arc::clone(shared), cpu, began_ns: 0, run_delay: None }
+        Self { shared: Arc::clone(shared), cpu, run_delay: None }
     }
 }
 
 impl Listener for Scribe {
     fn writing(&mut self) {
-        self.began_ns = self.shared.clock.elapsed_ns();
+        self.shared.journal_tally.writing(self.shared.clock.elapsed_ns());
     }
 
     fn durable(&mut self, upto: Position) {
-        let took_ns = self.shared.clock.elapsed_ns().saturating_sub(self.began_ns);
+        let now_ns = self.shared.clock.elapsed_ns();
         executor::pin(self.cpu.take());
         self.shared.wake_up_to(upto);
         let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
-        self.shared.journal_tally.wrote(took_ns, run_delay.since_last());
+        self.shared.journal_tally.wrote(now_ns, run_delay.since_last());
     }
 
     fn not_ahead(&mut self, why: &Fault) {

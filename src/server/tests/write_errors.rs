@@ -134,6 +134,32 @@ fn a_server_on_a_failing_disk(answers: Answers, errno: i32) {
 }
 
 #[test]
+fn a_disk_that_hangs_is_not_ready_and_what_waits_for_it_is_answered_when_it_goes_on() {
+    let data = tempfile::tempdir().expect("a directory");
+    let options = Options { journal_durability: "durable".into(), ..options(&data, 1) };
+    let disk = Disk::failing_after(u64::MAX, EIO);
+    let mut running = serve(&options, disk.clone());
+    let mut client = Client::connect(running.http());
+    let mut trader = Trader::new(1, &mut client);
+    let token = seed(&running, &[&trader.address], 1)[0][0];
+    let mut operator = Client::connect(running.admin());
+    let mut ready = || operator.ask(b"GET /ready HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    says(&ready(), 200, "\"disk\":\"ok\"");
+
+    disk.let_through(0);
+    let (id, request) = orders(&mut trader, &token, 1).remove(0);
+    client.send(&request);
+    until("a write that does not end is seen", || ready().0 == 503);
+    says(&ready(), 503, "\"ready\":false");
+    says(&ready(), 503, "\"disk\":\"hangs\"");
+
+    disk.let_through(u64::MAX);
+    says(&client.answer(), 200, &id);
+    until("the disk writes again", || ready().0 == 200);
+    assert_eq!(running.stop(), End::Clean);
+}
+
+#[test]
 fn under_durable_no_answer_leaves_behind_a_write_error_and_nothing_is_lost() {
     for errno in [EIO, ENOSPC] {
         a_server_on_a_failing_disk(Answers::Durable, errno);

@@ -11,6 +11,9 @@ pub(crate) const STALL_NS: u64 = 1_000_000;
 /// A turn that found nothing to do and did not sleep ends long before this; in a longer one the loop's CPU was taken.
 pub(crate) const AWAY_NS: u64 = 20_000;
 
+/// A disk that has not written a batch after this hangs. Tests do not wait that long.
+pub(crate) const HANG_NS: u64 = if cfg!(test) { 100_000_000 } else { 5_000_000_000 };
+
 /// What one loop has done since the start. Only that loop writes, so nobody waits for a cache line.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
@@ -85,15 +88,37 @@ pub(crate) struct JournalTally {
     /// For how long it was ready and had no CPU, from the end of one write to the end of the next: after it was woken,
     /// and after the disk was done. Nothing where the kernel does not count.
     pub(crate) run_delay: Histogram,
+    /// When the write under way began; 0 if there is none.
+    began_ns: AtomicU64,
 }
 
 impl JournalTally {
-    /// A batch was written.
-    pub(crate) fn wrote(&self, took_ns: u64, run_delay_ns: Option<u64>) {
-        self.writes.record(took_ns);
+    /// A batch goes to the disk.
+    pub(crate) fn writing(&self, now_ns: u64) {
+        // Relaxed, as for counts.
+        self.began_ns.store(now_ns.max(1), Ordering::Relaxed);
+    }
+
+    /// It was written.
+    pub(crate) fn wrote(&self, now_ns: u64, run_delay_ns: Option<u64>) {
+        self.writes.record(self.writes_for_ns(now_ns));
+        self.began_ns.store(0, Ordering::Relaxed);
         if let Some(ns) = run_delay_ns {
             self.run_delay.record(ns);
         }
+    }
+
+    /// For how long the write under way has been; 0 if there is none.
+    pub(crate) fn writes_for_ns(&self, now_ns: u64) -> u64 {
+        match self.began_ns.load(Ordering::Relaxed) {
+            0 => 0,
+            began_ns => now_ns.saturating_sub(began_ns),
+        }
+    }
+
+    /// Whether the disk hangs: it has had a write for longer than [`HANG_NS`].
+    pub(crate) fn hangs(&self, now_ns: u64) -> bool {
+        HANG_NS < self.writes_for_ns(now_ns)
     }
 }
 
@@ -164,6 +189,17 @@ impl Gauge {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_hangs_while_one_write_takes_too_long() {
+        let tally = JournalTally::default();
+        assert!(!tally.hangs(u64::MAX), "nothing is written");
+        tally.writing(7);
+        assert_eq!((tally.writes_for_ns(7 + HANG_NS), tally.hangs(7 + HANG_NS)), (HANG_NS, false));
+        assert!(tally.hangs(8 + HANG_NS));
+        tally.wrote(8 + HANG_NS, None);
+        assert_eq!((tally.writes_for_ns(u64::MAX), tally.writes.counts().count()), (0, 1));
+    }
 
     #[test]
     fn an_answer_is_counted_in_the_stages_that_it_had_and_in_the_whole() {
