@@ -71,7 +71,7 @@ impl Site {
         Self { connection: exchange.connect(), plan, exchange, traders, condition, tokens, folder }
     }
 
-    /// Places an order; returns its id and the answer.
+    /// Places an order of whole shares; returns its id and the answer.
     #[track_caller]
     fn order(
         &mut self,
@@ -82,14 +82,21 @@ impl Site {
         shares: u64,
         kind: &str,
     ) -> (String, Value) {
-        let wish = Wish {
-            token: token(&self.tokens[outcome]),
-            side,
-            price: cents * 100,
-            shares: shares * 1_000_000,
-            kind,
-            neg_risk: false,
-        };
+        self.order_of_millionths(who, outcome, side, cents, shares * 1_000_000, kind)
+    }
+
+    #[track_caller]
+    fn order_of_millionths(
+        &mut self,
+        who: usize,
+        outcome: usize,
+        side: Side,
+        cents: u64,
+        shares: u64,
+        kind: &str,
+    ) -> (String, Value) {
+        let (token, price) = (token(&self.tokens[outcome]), cents * 100);
+        let wish = Wish { token, side, price, shares, kind, neg_risk: false };
         let signed = self.traders[who].sign(&wish);
         let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &signed.body).unwrap();
         (signed.id_text, answer.json())
@@ -478,6 +485,33 @@ fn an_account_hears_of_each_order_and_trade_and_each_order_ends_once(feed: &str)
     assert_eq!(told["replayed"], true);
     assert_eq!(order(&again.event())[0], cancelled);
     assert_eq!(order(&again.event()), order(&last));
+}
+
+fn a_rest_that_nobody_can_fill_ends_after_the_trade_that_left_it(feed: &str) {
+    let mut site = Site::start(feed);
+    let (resting, _) = site.order(0, 0, Side::Buy, 30, 10, "GTC");
+    let (mut maker, _) = site.user(0, &json!({}));
+    // For 2 and for 5 USDC at .70.
+    site.order_of_millionths(1, 1, Side::Buy, 70, 2_857_143, "FAK");
+    site.order_of_millionths(1, 1, Side::Buy, 70, 7_142_858, "FAK");
+    for (kind, status, matched, reason) in [
+        ("UPDATE", "LIVE", "2.857142", ""),
+        ("trade", "", "", ""),
+        ("UPDATE", "LIVE", "9.999999", ""),
+        ("trade", "", "", ""),
+        ("CANCELLATION", "CANCELED", "9.999999", "dust"),
+    ] {
+        if kind == "trade" {
+            confirmed(&mut maker);
+            continue;
+        }
+        let said = maker.event();
+        assert_eq!(
+            ["id", "type", "status", "size_matched", "reason"].map(|name| text(&said[name])),
+            [resting.as_str(), kind, status, matched, reason],
+        );
+    }
+    assert!(site.books().values().all(|book| *book == Book::default()));
 }
 
 fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream(feed: &str) {

@@ -13,8 +13,9 @@
 //! millionth per fill: a buying maker never pays more than its price, so the taker bears it; a
 //! selling maker bears it only where the taker's ratio leaves no room.
 //!
-//! **Zero value.** A fill at the maker's price that is worth less than a millionth does not happen.
-//! If that is all the maker has, the maker is *dust* and leaves; else the taker is *spent*.
+//! **Zero value.** A fill at the maker's price that is worth less than a millionth does not happen: the taker is
+//! *spent*. An order that is left with less is *dust* and leaves its book with the fill that left it, so each order that
+//! rests can be filled.
 
 pub use crate::domain::order::Ratio;
 use crate::domain::price::PRICE_ONE;

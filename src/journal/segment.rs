@@ -62,7 +62,7 @@ pub(crate) const BATCH_BYTES_MAX: usize = 512 * 1024;
 /// The smallest segment: one that holds the largest batch. Tests go lower with small frames.
 pub(crate) const SEGMENT_BYTES_MIN: u64 = if cfg!(test) { 4 * ROW_BYTES } else { 1024 * 1024 };
 
-const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG4");
+const SEGMENT_MAGIC: u64 = u64::from_le_bytes(*b"OUTCSEG5");
 const PACKED_MAGIC: u64 = u64::from_le_bytes(*b"OUTCPAK3");
 /// The field of a file whose length is not what its first row says.
 pub(crate) const LENGTH_FIELD: &str = "bytes of the file";

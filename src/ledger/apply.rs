@@ -167,14 +167,14 @@ impl Ledger {
         })?;
         let known = self.order_by_id.contains_key(&record.id) || archived.is_some();
         require(!known, "an order was placed twice")?;
-        for removal in &record.removed {
-            self.remove(removal.order, removal.reason, record.time)?;
-        }
         let side = record.fields.side;
         for fill in &record.fills {
             self.fill_maker(position, record, fill)?;
             self.settle(record.wallet, side, fill.taker_leg, fill.taker_fee)?;
             self.move_shares(record.wallet, record.market, record.outcome, side, fill.shares)?;
+        }
+        for removal in &record.removed {
+            self.remove(removal.order, removal.reason, record.time)?;
         }
         self.charge(record.wallet, record.reserved)?;
         let rests = record.result == PlacedResult::Rests;

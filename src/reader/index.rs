@@ -12,7 +12,8 @@ use crate::catalog::{Catalog, Closing, EventFacts, MarketEntry, MarketFacts, Sou
 use crate::domain::{
     ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
 };
-use crate::journal::layout::{OrderPlaced, Record};
+use crate::journal::layout::order::Removal;
+use crate::journal::layout::{OrderPlaced, Record, RemovalReason};
 use crate::ledger::{Ledger, MarketRow};
 use std::collections::{BTreeSet, HashMap};
 
@@ -113,22 +114,35 @@ pub(super) struct Index {
     restricted: BTreeSet<MarketNo>,
 }
 
-/// An order that a record takes out of its book, with the shares that it has open before that.
+/// An order that a record takes out of its book, with the shares that are open until then.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaving {
     pub(super) order: Position,
+    /// Without what the same record fills.
     open: Shares,
+    /// It is the dust that a fill of the same record leaves.
+    pub(super) after_fill: bool,
 }
 
-/// The orders that `record` will take out of their books unfilled. Called before the ledger applies
+/// The orders that `record` will take out of their books with a rest unfilled. Called before the ledger applies
 /// the record, because afterwards none of their shares are open.
 pub(super) fn leaving(ledger: &Ledger, record: &Record) -> Vec<Leaving> {
     let open = |&order: &Position| {
         let row = ledger.order_at(order)?;
-        Some(Leaving { order, open: row.open })
+        Some(Leaving { order, open: row.open, after_fill: false })
     };
     match record {
-        Record::OrderPlaced(record) => record.removed.iter().filter_map(|gone| open(&gone.order)).collect(),
+        Record::OrderPlaced(record) => {
+            let gone = |removal: &Removal| {
+                let row = open(&removal.order)?;
+                if removal.reason != RemovalReason::Dust {
+                    return Some(row);
+                }
+                let fill = record.fills.iter().rfind(|fill| fill.maker == removal.order)?;
+                Some(Leaving { open: row.open - fill.shares, after_fill: true, ..row })
+            };
+            record.removed.iter().filter_map(gone).collect()
+        }
         Record::OrdersRemoved(record) => record.orders.iter().filter_map(open).collect(),
         Record::OrdersReplaced(record) => record.removed.iter().filter_map(open).collect(),
         Record::PositionAct(record) => record.removed.iter().filter_map(open).collect(),

@@ -305,7 +305,9 @@ impl Naive {
         if let Verdict::Refuse(refusal) = work.verdict {
             return Err(refusal.into());
         }
-        work.plan.leaves.retain(|(_, reason, _)| *reason != RemovalReason::Unfunded);
+        work.plan
+            .leaves
+            .retain(|(_, reason, in_any_case)| *in_any_case && *reason != RemovalReason::Unfunded);
         work.plan.fills.clear();
         self.works.insert(shard, work);
         Ok(Stage::Claim)
@@ -367,10 +369,6 @@ impl Naive {
                 plan.stopped = Some(Reject::SelfTradeStopped);
                 break;
             }
-            if floor(maker.open, maker.price) == 0 {
-                leave(RemovalReason::Dust);
-                continue;
-            }
             let wanted = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
             let shares = wanted.min(maker.open);
             if floor(shares, maker.price) == 0 {
@@ -394,6 +392,9 @@ impl Naive {
             }
             plan.left -= if for_collateral { fill.taker_leg } else { shares };
             plan.fills.push(fill);
+            if shares < maker.open && floor(maker.open - shares, maker.price) == 0 {
+                plan.leaves.push((maker.id, RemovalReason::Dust, false));
+            }
         }
         Ok(plan)
     }
@@ -430,9 +431,6 @@ impl Naive {
             removed: plan.leaves.iter().map(|(id, reason, _)| (*id, *reason)).collect(),
             open: Shares::ZERO,
         };
-        for (id, ..) in &plan.leaves {
-            self.remove(id);
-        }
         let (mut collateral, mut shares, mut proceeds) = (0, 0, 0);
         for fill in &plan.fills {
             report.fills.push((fill.maker, Shares(fill.shares), self.settle_maker(fill)));
@@ -442,6 +440,9 @@ impl Naive {
             if fields.side == Side::Sell {
                 proceeds += fill.taker_leg - fill.taker_fee;
             }
+        }
+        for (id, ..) in &plan.leaves {
+            self.remove(id);
         }
         if shares > 0 {
             self.count_fill(place.order.owner, shares);

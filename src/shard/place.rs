@@ -212,8 +212,8 @@ impl Shard {
             return Ok(Stage::Look);
         }
         judged?;
-        // Makers that were short may be covered without the fills that were given back.
-        self.plan.leaves.retain(|leaves| leaves.reason != RemovalReason::Unfunded);
+        // Makers that were short may be covered without the fills that were given back, which made no dust either.
+        self.plan.leaves.retain(|leaves| leaves.in_any_case && leaves.reason != RemovalReason::Unfunded);
         self.drop_fills(taker);
         Ok(Stage::Claim)
     }
@@ -283,13 +283,13 @@ impl Shard {
         let payload = order.received.payload(&decided, &self.payload);
         let span = self.log.commit_parts(claim, OrderPlaced::KIND, &payload);
         self.last = span.end;
-        for index in 0..self.plan.leaves.len() {
-            let leaves = self.plan.leaves[index];
-            self.unrest(leaves.maker, Collateral::ZERO);
-        }
         for index in 0..self.plan.fills.len() {
             let met = self.plan.fills[index];
             self.fill_maker(&met);
+        }
+        for index in 0..self.plan.leaves.len() {
+            let leaves = self.plan.leaves[index];
+            self.unrest(leaves.maker, Collateral::ZERO);
         }
         if work.verdict.killed.is_none() {
             self.fill_taker(taker, &work.verdict, order, span);

@@ -1,7 +1,7 @@
 //! A replace: a maker's orders leave a book and others come to rest in it, all or nothing.
 //!
 //! Everything is judged before anything is done, as if the leaving orders had left already; then one
-//! frame records all of it. Dust in the way, others' orders that nobody can fill, leaves by a frame before that. All orders are of one market, and the coming orders are of one wallet.
+//! frame records all of it. All orders are of one market, and the coming orders are of one wallet.
 //! Each coming order rests: one that would trade at once refuses the whole replace, so there is no
 //! walk, and no maker's cell that could change what was judged.
 //!
@@ -11,7 +11,7 @@
 //! | any other | behind all others at its price |
 //!
 //! REPLACE-1: between the judging and the frame nothing of what was judged changes but the wallet's cell, and that only
-//! where collateral is set aside: the debit is the last thing that can fail. Dust belongs to others.
+//! where collateral is set aside: the debit is the last thing that can fail.
 
 use super::judge::judge_shares;
 use super::placements::Placement;
@@ -24,9 +24,8 @@ use crate::book::Full;
 use crate::book::legs::is_dust;
 use crate::book::orders::Resting;
 use crate::domain::{Collateral, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo};
-use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
-use crate::journal::layout::{Decision, OrdersRemoved, OrdersReplaced, RemovalReason};
+use crate::journal::layout::{Decision, OrdersReplaced};
 use crate::memory::arena::Slot;
 use crate::memory::wire::{Out, Room, Wire, put_count};
 
@@ -62,8 +61,7 @@ pub enum ReplacePart {
     Coming(u8),
 }
 
-/// Why a replace did not happen. Nothing of it has changed anything, but if it is busy, dust that stood in its way may be
-/// gone.
+/// Why a replace did not happen. Nothing of it has changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplaceRefusal {
     /// The rule.
@@ -91,27 +89,16 @@ pub(super) struct Scratch {
     takers: Vec<Taker>,
     /// For each coming order the leaving one whose place it takes.
     heirs: Vec<Option<Slot>>,
-    /// Others' orders that coming ones reach and that nobody can fill. They leave first, by a frame of their own.
-    dust: Vec<Slot>,
 }
-
-/// With more dust than this in its way a replace crosses: each comes from a fill of its own.
-const DUST_MAX: usize = 64;
-
-const _: () = assert!(DUST_MAX <= REMOVED_MAX);
 
 impl Scratch {
     pub(super) fn new() -> Self {
-        Self {
-            takers: Vec::with_capacity(REPLACE_PLACED_MAX),
-            heirs: Vec::with_capacity(REPLACE_PLACED_MAX),
-            dust: Vec::with_capacity(DUST_MAX),
-        }
+        Self { takers: Vec::with_capacity(REPLACE_PLACED_MAX), heirs: Vec::with_capacity(REPLACE_PLACED_MAX) }
     }
 }
 
 impl Shard {
-    /// Replaces orders: one frame, behind one for dust in its way if there is any, or a refusal and nothing.
+    /// Replaces orders: one frame, or a refusal and nothing.
     pub fn replace(&mut self, now: TimeMs, request: &Replace<'_>) -> Result<Replaced, ReplaceRefusal> {
         assert!(request.leaving.len() <= REPLACE_REMOVED_MAX, "the reader of bodies counts");
         assert!((1..=REPLACE_PLACED_MAX).contains(&request.coming.len()), "the reader of bodies counts");
@@ -125,7 +112,6 @@ impl Shard {
         }
         let left = self.choose_leaving(request)?;
         self.scratch.takers.clear();
-        self.scratch.dust.clear();
         for (at, order) in request.coming.iter().enumerate() {
             let judged = self.judge_coming(now, request, order);
             let taker = judged.map_err(|refusal| about(ReplacePart::Coming, at, refusal))?;
@@ -224,8 +210,8 @@ impl Shard {
         Ok(taker)
     }
 
-    /// Whether it meets an order that stays, or one that comes with it. Dust is noted: it meets nobody, and leaves.
-    fn would_trade(&mut self, taker: &Taker) -> bool {
+    /// Whether it meets an order that stays, or one that comes with it.
+    fn would_trade(&self, taker: &Taker) -> bool {
         let against = taker.face.side.opposite();
         let with_it = self.scratch.takers.iter();
         if with_it.map(|other| other.face).any(|face| face.side == against && taker.face.reaches(face.price))
@@ -234,16 +220,11 @@ impl Shard {
         }
         let mut next = self.books.first(taker.market, against);
         while let Some(slot) = next {
-            let order = &self.books.orders()[slot];
-            if !taker.face.reaches(order.face().price) {
+            if !taker.face.reaches(self.books.orders()[slot].face().price) {
                 return false;
             }
-            if !self.slots.contains(&slot) && !self.scratch.dust.contains(&slot) {
-                let is_dust = order.principal != taker.principal && is_dust(order.price, order.open);
-                if !is_dust || self.scratch.dust.len() == DUST_MAX {
-                    return true;
-                }
-                self.scratch.dust.push(slot);
+            if !self.slots.contains(&slot) {
+                return true;
             }
             next = self.books.after(slot);
         }
@@ -339,29 +320,7 @@ impl Shard {
         kept_place
     }
 
-    /// Removes the dust that coming orders reach. False if the log has no room, for that or for the replace behind it.
-    fn drop_dust(&mut self) -> bool {
-        let shards = self.settings.shards;
-        if self.scratch.dust.is_empty() {
-            return true;
-        }
-        if !self.log.room_for_cancel(shards) {
-            return false;
-        }
-        let (orders, dust) = (self.books.orders(), &self.scratch.dust);
-        let positions = dust.iter().map(|slot| orders[*slot].position);
-        let payload = OrdersRemoved::write(self.time, RemovalReason::Dust, positions, &mut self.payload);
-        self.last = self.log.append_parts(OrdersRemoved::KIND, &payload).end;
-        for index in 0..self.scratch.dust.len() {
-            self.unrest(self.scratch.dust[index], Collateral::ZERO);
-        }
-        self.log.room_for_order(shards)
-    }
-
     fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {
-        if !self.drop_dust() {
-            return Err(Reject::Busy.into());
-        }
         let wallet = request.coming[0].wallet;
         let wanted: Collateral =
             self.scratch.takers.iter().map(|taker| reserved(self.settings.funding, taker)).sum();

@@ -7,10 +7,9 @@
 //! |---|---|
 //! | an order whose key's fill-rate breaker has tripped | it leaves, swept or not |
 //! | an order of the same principal, for either token | the taker's rule says who leaves |
-//! | an order worth less than a millionth | it leaves as dust |
 //! | a fill that would be worth less than a millionth | the taker is spent and the walk ends |
 //! | a buyer whose cell does not cover its leg and fee | it leaves, the walk goes on |
-//! | anything else | a fill |
+//! | anything else | a fill; if the rest is worth less than a millionth, it leaves as dust |
 
 use super::judge::Found;
 use super::placements::Placement;
@@ -117,12 +116,12 @@ pub(super) struct Met {
     pub(super) due: Collateral,
 }
 
-/// A maker that leaves without a fill.
+/// A maker that leaves without a fill, or the dust that a fill makes of it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Leaves {
     pub(super) maker: Slot,
     pub(super) reason: RemovalReason,
-    /// False if it is short only because of what its wallet paid earlier in this walk.
+    /// False if it leaves only because of this walk's fills: it is dust, or short of what its wallet paid before.
     pub(super) in_any_case: bool,
 }
 
@@ -300,7 +299,14 @@ impl Shard {
             Side::Buy | Side::Sell => Collateral::ZERO,
         };
         match self.pay(walk, placement.account, due)? {
-            Payment::Paid => self.plan.add(Met { maker: slot, shares, legs, maker_fee, taker_fee, due }),
+            Payment::Paid => {
+                self.plan.add(Met { maker: slot, shares, legs, maker_fee, taker_fee, due });
+                let rest = maker.open - shares;
+                if !rest.is_zero() && legs::is_dust(maker.price, rest) {
+                    let reason = RemovalReason::Dust;
+                    self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: false });
+                }
+            }
             Payment::Short { in_any_case } => {
                 self.plan.leaves.push(Leaves { maker: slot, reason: RemovalReason::Unfunded, in_any_case });
             }
@@ -344,10 +350,8 @@ fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<Remo
     if tripped {
         return Some(RemovalReason::FillRate);
     }
-    if maker.principal == taker.principal {
-        return (taker.self_trade != SelfTrade::ExpireTaker).then_some(RemovalReason::SelfTrade);
-    }
-    legs::is_dust(maker.price, maker.open).then_some(RemovalReason::Dust)
+    let gives_way = maker.principal == taker.principal && taker.self_trade != SelfTrade::ExpireTaker;
+    gives_way.then_some(RemovalReason::SelfTrade)
 }
 
 /// The maker's fee: at most the proceeds of a sell, and at most what a buy's reserve leaves after this

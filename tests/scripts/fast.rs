@@ -339,7 +339,7 @@ impl Fast {
         let came = came.collect();
         let gone: Vec<OrderId> = record.removed.iter().map(|order| self.ids[order]).collect();
         assert!(named.iter().all(|id| gone.contains(id)), "who left by the answer left by the frame");
-        Ok(NaiveReplaced { left: gone, came, ..NaiveReplaced::default() })
+        Ok(NaiveReplaced { replayed, left: gone, came })
     }
 
     /// What an order did, from its answer and its frame; `None` if the frame cannot be read yet

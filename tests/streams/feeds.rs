@@ -30,6 +30,7 @@ on_both_loops!(
     trades_ticks_and_modes_are_told_as_the_venues_tell_them,
     listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner,
     an_account_hears_of_each_order_and_trade_and_each_order_ends_once,
+    a_rest_that_nobody_can_fill_ends_after_the_trade_that_left_it,
     credentials_are_asked_for_and_a_revoked_key_ends_the_stream,
     what_is_said_wrongly_is_refused_and_changes_nothing,
     who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said,

@@ -28,7 +28,7 @@ byte_enum! {
         MarketResolved = 5,
         /// The operator removed it.
         Operator = 6,
-        /// What was left of it is worth less than a millionth, so nobody could fill it.
+        /// What a fill left of it is worth less than a millionth, so nobody could fill that.
         Dust = 7,
         /// Its principal replaced it.
         Replaced = 8,

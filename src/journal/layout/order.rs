@@ -42,7 +42,7 @@ use std::iter::{Empty, empty};
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
 pub const FILLS_MAX: usize = 4_096;
 
-/// The most makers that one order removes without a fill; the walk stops at this limit as at [`FILLS_MAX`].
+/// The most makers that one order removes; the walk stops at this limit as at [`FILLS_MAX`].
 pub const REMOVALS_MAX: usize = 4_096;
 
 const FILL_WORDS: usize = 7;
@@ -122,7 +122,7 @@ impl Fill {
     }
 }
 
-/// A resting order that this order's walk removed without a fill.
+/// A resting order that this order's walk removed: without a fill, or because its fill left dust.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Removal {
     /// Where it was placed.
@@ -213,7 +213,7 @@ pub struct OrderPlaced {
     pub reserved: Collateral,
     /// Its fills, best price first, in time order within a price.
     pub fills: Vec<Fill>,
-    /// Makers that its walk removed.
+    /// Makers that its walk removed; they leave after the fills.
     pub removed: Vec<Removal>,
 }
 

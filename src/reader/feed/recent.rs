@@ -159,7 +159,7 @@ fn newest<T>(list: &VecDeque<T>, count: u64) -> impl Iterator<Item = &T> {
 }
 
 /// What a record means to the accounts that it concerns, in the order of their events: the orders that
-/// it removed, the order that came, the makers that it met, the trade, and the order's end.
+/// it removed, the order that came, the makers that it met, the trade, and the ends of what was left of both.
 fn each_event(
     ledger: &Ledger,
     start: Position,
@@ -168,8 +168,11 @@ fn each_event(
     mut each: impl FnMut(WalletNo, What),
 ) {
     let row = |order: Position| ledger.order_at(order).expect("what a record names is in memory");
-    for gone in leaving {
-        let row = row(gone.order);
+    let ends = |after_fill: bool| {
+        let gone = leaving.iter().filter(move |gone| gone.after_fill == after_fill);
+        gone.map(|gone| row(gone.order))
+    };
+    for row in ends(false) {
         each(row.principal, order(row, Step::Ended));
     }
     if let Record::OrdersReplaced(record) = record {
@@ -197,6 +200,9 @@ fn each_event(
                 each(principal, What::Trade { taker: start, is_final });
             }
         });
+    }
+    for row in ends(true) {
+        each(row.principal, order(row, Step::Ended));
     }
     // Nothing of the order rests, and not all of it was filled.
     if !lived || record.stopped.is_some() {

@@ -56,7 +56,10 @@ const REASONS: [(RemovalReason, &str); 12] = [
     (RemovalReason::TickChanged, "It lay off the grid of the market's new tick."),
     (RemovalReason::MarketResolved, "Its market was resolved."),
     (RemovalReason::Operator, "The operator removed it."),
-    (RemovalReason::Dust, "What was left of it is worth less than a millionth, so nobody could fill it."),
+    (
+        RemovalReason::Dust,
+        "What a fill left of it is worth less than a millionth, so nobody could fill that.",
+    ),
     (RemovalReason::Replaced, "Its owner replaced it."),
     (RemovalReason::HeartbeatMissed, "Its key's dead-man switch went off."),
     (RemovalReason::Disconnected, "The connection that answered for its key's orders was lost."),

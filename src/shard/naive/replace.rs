@@ -13,8 +13,6 @@ pub struct NaiveReplaced {
     pub left: Vec<OrderId>,
     /// The orders that came, each with the one whose place in the queue it took, if any.
     pub came: Vec<(OrderId, Option<OrderId>)>,
-    /// Others' orders that nobody could fill and that stood in its way.
-    pub dust: Vec<OrderId>,
 }
 
 impl Naive {
@@ -56,8 +54,6 @@ impl Naive {
                 return Err(Reject::ReplaceMarkets.into());
             }
             let work = self.judge_coming(place)?;
-            // What it reaches, and does not cross, nobody can fill.
-            done.dust.extend(self.makers(&work).iter().map(|(_, order)| order.id));
             let reserved = match self.verdict(&work) {
                 Verdict::Go { reserved, .. } => reserved,
                 Verdict::Refuse(refusal) if is_about_room(refusal.reject) => {
@@ -70,9 +66,6 @@ impl Naive {
             let heir = self.insert_coming(&work, reserved, &mut left);
             done.came.push((place.id, heir));
         }
-        done.dust.sort_unstable();
-        done.dust.dedup();
-        done.dust.iter().for_each(|id| self.remove(id));
         for place in request.coming {
             let placed =
                 Placed::Accepted { status: Status::Live, making: 0, taking: 0, trade: None, replayed: false };
@@ -128,10 +121,7 @@ impl Naive {
         if size < min_size || super::floor(size, price) == 0 {
             return Err(Refusal { reject: Reject::SizeTooSmall, got: size, allowed: min_size });
         }
-        let is_met = |(_, order): &(u64, NaiveOrder)| {
-            order.principal == place.principal || super::floor(order.open, order.price) != 0
-        };
-        if self.makers(&work).iter().any(is_met) {
+        if !self.makers(&work).is_empty() {
             return Err(Reject::ReplaceCrosses.into());
         }
         Ok(work)

@@ -38,10 +38,9 @@ impl Run {
             200 => Ok(self.done(&said, answer.header("Idempotent-Replayed") == Some("true"), &twin)),
             _ => Err(self.refusal(&said)),
         };
-        let (mut gone, mut dusty) = (Vec::new(), Vec::new());
-        if let Ok(NaiveReplaced { left, came, dust, .. }) = &twin {
+        let mut gone = Vec::new();
+        if let Ok(NaiveReplaced { left, came, .. }) = &twin {
             gone.clone_from(left);
-            dusty.clone_from(dust);
             for (id, heir) in came {
                 match heir.and_then(|former| self.placed.iter().position(|placed| *placed == former)) {
                     Some(place) => self.placed[place] = *id,
@@ -49,8 +48,7 @@ impl Run {
                 }
             }
         }
-        let done = Done::of(self.names.replace_text(&http), self.names.replace_text(&twin));
-        done.removed(&gone, "replaced").removed(&dusty, "dust")
+        Done::of(self.names.replace_text(&http), self.names.replace_text(&twin)).removed(&gone, "replaced")
     }
 
     /// What an answer says. It says that an order has a replaced order's place, but not which.
@@ -71,7 +69,7 @@ impl Run {
             let heir = heirs.iter().find(|(other, _)| *other == id).and_then(|(_, heir)| *heir);
             (id, if kept.contains(&id) { Some(heir.unwrap_or(OrderId::ZERO)) } else { None })
         });
-        NaiveReplaced { came: came.collect(), left: ids(&said["canceled"]), ..NaiveReplaced::default() }
+        NaiveReplaced { replayed, came: came.collect(), left: ids(&said["canceled"]) }
     }
 
     fn refusal(&self, said: &Value) -> Refusal {

@@ -47,8 +47,8 @@ impl Done {
     }
 
     fn removed(self, orders: &[OrderId], reason: &'static str) -> Self {
-        let more = orders.iter().map(|id| (*id, reason));
-        Self { left: self.left.into_iter().chain(more).collect(), ..self }
+        let left = orders.iter().map(|id| (*id, reason)).collect();
+        Self { left, ..self }
     }
 }
 
