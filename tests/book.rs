@@ -95,6 +95,7 @@ fn random_scripts_agree_with_the_naive_twin() {
         "replace_gone",
         "fill_rate",
         "fill_rate_tripped",
+        "dust",
     ];
     check_random(150, |draw| random::script(draw, 120), &met);
 }

@@ -29,7 +29,7 @@ impl Draw {
         self.below(bound) == 0
     }
 
-    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+    fn pick<T: Copy>(&mut self, choices: &[T]) -> T {
         let index = usize::try_from(self.below(choices.len() as u64)).expect("an index");
         choices[index]
     }
@@ -44,7 +44,7 @@ const TICKS: [&str; 6] = ["10", "1", "0.5", "0.25", "0.1", "0.01"];
 /// A script of `lines` commands for one or more shards, one command at a time.
 pub fn script(draw: &mut Draw, lines: usize) -> String {
     let mut script = head(draw);
-    let mut labels = 0;
+    let mut labels = dust(draw, &mut script);
     for _ in 0..lines {
         if draw.one_in(12) {
             breaker(draw, &mut script);
@@ -53,6 +53,19 @@ pub fn script(draw: &mut Draw, lines: usize) -> String {
         }
     }
     script
+}
+
+/// An order and two buys for whole amounts, thirds of shares, which leave a millionth of a share of it unless they are
+/// refused or stopped. Returns how many labels it took.
+fn dust(draw: &mut Draw, script: &mut String) -> u64 {
+    let (maker, market) = (draw.pick(&TRADERS), draw.pick(&MARKETS));
+    let (rests, token) = draw.pick(&[("sell yes 60", "yes"), ("sell no 60", "no"), ("buy yes 40", "no")]);
+    let _ = writeln!(script, "{maker} {rests} x5 gtc #1 in {market}");
+    for (label, amount) in [(2, "$1"), (3, "$2")] {
+        let (taker, kind) = (draw.pick(&TRADERS), draw.pick(&["fok", "fak"]));
+        let _ = writeln!(script, "{taker} buy {token} 60 {amount} {kind} #{label} in {market}");
+    }
+    3
 }
 
 /// Quantities that few fills reach, within times of which some are over when the next fill comes.

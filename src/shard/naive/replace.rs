@@ -56,8 +56,9 @@ impl Naive {
             let work = self.judge_coming(place)?;
             let reserved = match self.verdict(&work) {
                 Verdict::Go { reserved, .. } => reserved,
-                Verdict::Refuse(refusal) if is_about_room(refusal.reject) => {
-                    full = full.filter(|other| other.reject < refusal.reject).or(Some(refusal));
+                Verdict::Refuse(refusal) if judged_last(refusal.reject).is_some() => {
+                    let is_before = |other: &Refusal| judged_last(other.reject) < judged_last(refusal.reject);
+                    full = full.filter(is_before).or(Some(refusal));
                     0
                 }
                 Verdict::Refuse(refusal) => return Err(refusal),
@@ -143,10 +144,9 @@ impl Naive {
     }
 }
 
-fn is_about_room(reject: Reject) -> bool {
+/// What is about room is judged when all coming orders have been, in this order.
+fn judged_last(reject: Reject) -> Option<usize> {
     use Reject as R;
-    matches!(
-        reject,
-        R::BookFull | R::NoRoomForBook | R::TooManyPositions | R::TableFull | R::TooManyOpenOrders
-    )
+    let room = [R::BookFull, R::NoRoomForBook, R::TooManyPositions, R::TableFull, R::TooManyOpenOrders];
+    room.iter().position(|about| *about == reject)
 }
