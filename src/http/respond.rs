@@ -180,7 +180,8 @@ impl Response {
             (Connection::Close, true) => "upgrade, close",
         };
         header(out, "Connection", connection);
-        out.extend_from_slice(b"\r\nContent-Length: ");
+        // What is told is how things stood at one moment, and much of it is for one reader only.
+        out.extend_from_slice(b"\r\nCache-Control: no-store\r\nContent-Length: ");
         let length_at = out.len();
         out.extend_from_slice(&[b' '; LENGTH_DIGITS as usize]);
         out.extend_from_slice(b"\r\n\r\n");
@@ -349,7 +350,7 @@ mod tests {
         assert_eq!(
             answer,
             "beforeHTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: keep-alive\r\n\
-             Content-Length:         16\r\n\r\n{\"success\":true}"
+             Cache-Control: no-store\r\nContent-Length:         16\r\n\r\n{\"success\":true}"
         );
     }
 

@@ -23,8 +23,8 @@ use crate::http::{Head, Method};
 const READS: [&str; 6] = ["/ready", "/metrics", "/debug/latency", "/machine", "/limits", "/books"];
 
 /// What the browser must not do with the page: take anything from elsewhere, run anything that is
-/// not in its files, make HTML of data, show it in a frame, keep it, or tell others of it.
-const GUARDS: [(&str, &str); 7] = [
+/// not in its files, make HTML of data, show it in a frame, or tell others of it.
+const GUARDS: [(&str, &str); 6] = [
     (
         "Content-Security-Policy",
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; \
@@ -35,7 +35,6 @@ const GUARDS: [(&str, &str); 7] = [
     ("Referrer-Policy", "no-referrer"),
     ("Cross-Origin-Opener-Policy", "same-origin"),
     ("Cross-Origin-Resource-Policy", "same-origin"),
-    ("Cache-Control", "no-store"),
 ];
 
 /// One file of the console.
