@@ -94,7 +94,7 @@ const PREFLIGHTS: &[(&str, u16, &str)] = &[
     ("/auth/api-key", 200, "POST, DELETE"),
     ("/auth/derive-api-key", 200, "GET, HEAD"),
     ("/book?token_id=1", 200, "GET, HEAD"),
-    ("/nowhere", 404, ""),
+    ("/nowhere", 200, ""),
 ];
 
 #[test]
@@ -116,10 +116,63 @@ fn a_browser_is_told_how_a_page_may_ask() {
         for stranger in ["", "https://evil.example"] {
             let lines = format!("{}{asks}", of_page(stranger));
             let refused = connection.request("OPTIONS", path, &lines, b"").unwrap();
-            let status = if *status == 200 { 405 } else { 404 };
+            let status = if methods.is_empty() { 404 } else { 405 };
             assert_eq!((refused.status, readable_by(&refused)), (status, ""), "{path} from {stranger:?}");
             assert_eq!(refused.header("Access-Control-Allow-Methods"), None, "{path} from {stranger:?}");
         }
+    }
+    exchange.stop();
+}
+
+/// Bytes that are refused before they are a request, with their statuses.
+fn refused_bytes() -> Vec<(&'static str, Vec<u8>, u16)> {
+    let lines = |more: &str| format!("{}{more}", of_page(APP));
+    let of = |path: &str, more: &str, body: &[u8]| request("GET", path, &lines(more), body);
+    let families = "POLY_ADDRESS: 0x1\r\nKUEST_ADDRESS: 0x1\r\n";
+    let many: String = (0..200).map(|number| format!("A{number}: b\r\n")).collect();
+    let in_chunks = format!("Host: a\r\n{}Transfer-Encoding: chunked\r\n\r\n", of_page(APP));
+    let chunks = format!("POST /order HTTP/1.1\r\n{in_chunks}xyz\r\n");
+    vec![
+        ("two families", of("/time", families, b""), 400),
+        ("too many headers", of("/time", &many, b""), 431),
+        ("a long target", of(&format!("/positions?market={}", "0".repeat(9_000)), "", b""), 414),
+        ("a large body", request("POST", "/order", &lines(""), &vec![b' '; 2 << 20]), 413),
+        ("no length of a chunk", chunks.into_bytes(), 400),
+    ]
+}
+
+#[test]
+fn a_page_reads_why_its_bytes_were_refused() {
+    let (_folder, exchange) = start(&["allowed_origins=https://app.example"]);
+    for (what, bytes, status) in refused_bytes() {
+        let mut connection = exchange.connect();
+        // The end of a body may find the connection closed.
+        let _ = connection.send(&bytes);
+        let answer = connection.answer().unwrap();
+        assert_eq!((answer.status, readable_by(&answer)), (status, APP), "{what}: {}", answer.head);
+        assert_eq!(answer.json()["code"], "bad_request", "{what}");
+    }
+    exchange.stop();
+}
+
+#[test]
+fn a_page_with_no_reads_left_may_still_ask_whether_it_may_cancel() {
+    let (_folder, exchange) = start(&["limits.mode=enforce", "limits.clob=5/10m"]);
+    let mut connection = exchange.connect();
+    let asks = |method: &str| format!("{}Access-Control-Request-Method: {method}\r\n", of_page(APP));
+    let mut ask =
+        |method: &str, path: &str, lines: &str| connection.request(method, path, lines, b"").unwrap().status;
+    let reads = std::iter::repeat_with(|| ask("GET", "/time", "")).take_while(|status| *status == 200);
+    assert_eq!(reads.count(), 5);
+    for (method, path, status) in [
+        ("DELETE", "/order", 200),
+        ("DELETE", "/cancel-all", 200),
+        ("POST", "/order", 200),
+        ("GET", "/time", 429),
+        ("DELETE", "/time", 429),
+        ("GET", "/nowhere", 429),
+    ] {
+        assert_eq!(ask("OPTIONS", path, &asks(method)), status, "{method} {path}");
     }
     exchange.stop();
 }

@@ -57,6 +57,19 @@ pub enum Method {
 }
 
 impl Method {
+    /// The method of this name; `None` if it is no token.
+    fn named(name: &[u8]) -> Option<Self> {
+        match name {
+            b"GET" => Some(Self::Get),
+            b"HEAD" => Some(Self::Head),
+            b"POST" => Some(Self::Post),
+            b"DELETE" => Some(Self::Delete),
+            b"OPTIONS" => Some(Self::Options),
+            [_, ..] if name.iter().all(|&byte| is_token(byte)) => Some(Self::Other),
+            _ => None,
+        }
+    }
+
     /// The method's name in a request line; empty for [`Method::Other`].
     #[must_use]
     pub const fn text(self) -> &'static str {
@@ -104,6 +117,8 @@ pub struct Head<'a> {
     pub content_type: Option<&'a str>,
     /// `Origin`.
     pub origin: Option<&'a str>,
+    /// `Access-Control-Request-Method`: what a page wants to send, for which its browser asks first.
+    pub wanted_method: Option<Method>,
     /// `Sec-Fetch-Site`.
     pub sec_fetch_site: Option<&'a str>,
     /// `Authorization`.
@@ -207,6 +222,15 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, B
     }
 }
 
+/// The `Origin` of bytes that are no request, so that the page which they come from may be told why.
+#[must_use]
+pub fn origin_of(bytes: &[u8]) -> Option<&str> {
+    const NAME: &[u8] = b"origin:";
+    let mut lines = bytes.split(|&byte| byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
+    let is_origin = |line: &&[u8]| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
+    text(lines.find(is_origin)?[NAME.len()..].trim_ascii()).ok()
+}
+
 fn parse_window<'a>(window: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
     let mut rest = window;
     if let Some(after) = rest.strip_prefix(b"\r\n") {
@@ -268,15 +292,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
     else {
         return Err(BadRequest::LineMalformed);
     };
-    let method = match method {
-        b"GET" => Method::Get,
-        b"HEAD" => Method::Head,
-        b"POST" => Method::Post,
-        b"DELETE" => Method::Delete,
-        b"OPTIONS" => Method::Options,
-        [_, ..] if method.iter().all(|&byte| is_token(byte)) => Method::Other,
-        _ => return Err(BadRequest::LineMalformed),
-    };
+    let method = Method::named(method).ok_or(BadRequest::LineMalformed)?;
     let version = match version {
         b"HTTP/1.1" => Version::Http11,
         b"HTTP/1.0" => Version::Http10,
@@ -298,6 +314,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         host: None,
         content_type: None,
         origin: None,
+        wanted_method: None,
         sec_fetch_site: None,
         authorization: None,
         forwarded_for: [None; FORWARDED_LINES],
@@ -369,6 +386,10 @@ impl<'a> Picked<'a> {
                 if head.expect_continue { Ok(()) } else { Err(BadRequest::ExpectationUnknown) }
             }
             b'o' if is("origin") => once(&mut head.origin, text(value)?),
+            b'a' if is("access-control-request-method") => {
+                head.wanted_method = Method::named(value);
+                Ok(())
+            }
             b'a' if is("authorization") => once(&mut head.authorization, text(value)?),
             b'x' if is("x-outcry-deadline") => once(&mut head.deadline, text(value)?),
             b'x' if is("x-outcry-cancel-on-disconnect") => once(&mut head.cancel_on_disconnect, text(value)?),

@@ -256,7 +256,7 @@ impl CoreLoop {
 
     /// Whether recovery is over for every loop, asked anew within the turn: a client that has read the ports must
     /// be served.
-    fn has_recovered(&mut self) -> bool {
+    pub(super) fn has_recovered(&mut self) -> bool {
         let has_recovered = Phase::Recovering < self.shared.phase();
         self.take_roles();
         has_recovered && self.marks.is_some()
@@ -325,8 +325,10 @@ impl Turns for CoreLoop {
         self.send_streams(phase);
         self.mesh.ring_bells();
         // 8. The end, or rest.
-        if phase == Phase::Draining {
-            self.drain();
+        match phase {
+            Phase::Recovering | Phase::Serving | Phase::Stopped => {}
+            Phase::Leaving => self.close_doors(),
+            Phase::Draining => self.drain(),
         }
         if busy || self.connections.any_to_serve() {
             self.idle_turns = 0;

@@ -49,6 +49,21 @@ fn an_order_waits_for_one_batch_of_another_address_and_for_all_of_its_own() {
     }
 }
 
+#[test]
+fn a_deadline_from_now_counts_from_the_arrival_and_not_from_the_turn() {
+    for ingress in [0, 1] {
+        let mut scene = Scene::new(ingress, BATCHERS + 1);
+        let mut last = scene.clients.pop().unwrap();
+        for batcher in std::mem::take(&mut scene.clients) {
+            scene.send_batch(&batcher);
+            scene.batchers.push(batcher);
+        }
+        // The signatures before it take more than these two milliseconds on any machine.
+        let text = scene.order(&mut last, "10.0.0.1", "X-Outcry-Deadline: +2000\r\n").1;
+        assert!(text.contains("deadline_passed"), "{text}");
+    }
+}
+
 /// In how many turns an order that comes from `client` is answered behind many batches that came from `10.0.0.1`.
 fn turns_behind_batches(ingress: u64, client: &str) -> usize {
     let mut scene = Scene::new(ingress, BATCHERS + 1);
@@ -102,11 +117,16 @@ impl Scene {
 
     /// In how many turns an order of `client` is answered.
     fn turns_of_order(&mut self, socket: &mut TcpStream, client: &str) -> usize {
-        let order = self.trader.sign(&self.wish).body;
-        let line = format!("X-Forwarded-For: {client}\r\n");
-        socket.write_all(&self.trader.request_with(&line, "POST", "/order", &order)).unwrap();
-        let (turns, text) = turn_until(&mut self.rig, socket);
+        let (turns, text) = self.order(socket, client, "");
         assert!(text.contains("\"live\""), "{text}");
         turns
+    }
+
+    /// An order of `client` with more header lines: in how many turns it is answered, and the answer.
+    fn order(&mut self, socket: &mut TcpStream, client: &str, lines: &str) -> (usize, String) {
+        let order = self.trader.sign(&self.wish).body;
+        let lines = format!("X-Forwarded-For: {client}\r\n{lines}");
+        socket.write_all(&self.trader.request_with(&lines, "POST", "/order", &order)).unwrap();
+        turn_until(&mut self.rig, socket)
     }
 }

@@ -109,7 +109,7 @@ impl CoreLoop {
 
     /// Says when the disk hangs and when that is over; only on the reader's loop.
     fn look_at_write(&mut self) {
-        let hangs = self.disk.is_some() && self.shared.journal_tally.hangs(self.elapsed_ms * 1_000_000);
+        let hangs = self.disk.is_some() && self.shared.disk_hangs();
         if hangs == std::mem::replace(&mut self.disk_hangs, hangs) {
             return;
         }
@@ -223,11 +223,16 @@ impl CoreLoop {
         }
     }
 
-    pub(super) fn drain(&mut self) {
+    /// Lets nobody in any more.
+    pub(super) fn close_doors(&mut self) {
         if let Some(doors) = self.doors.take() {
             let _ = self.watch.remove(&doors.http);
             let _ = self.watch.remove(&doors.admin);
         }
+    }
+
+    pub(super) fn drain(&mut self) {
+        self.close_doors();
         for slot in self.connections.occupied_slots() {
             self.end_stream(slot);
             if let Some(connection) = self.connections.take(slot) {

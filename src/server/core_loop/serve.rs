@@ -3,8 +3,8 @@
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
-use crate::http::route::NoRoute;
-use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
+use crate::http::route::{Allowed, NoRoute};
+use crate::http::{self, BadRequest, Class, Endpoint, Head, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::connections::connection::{
     Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
@@ -219,7 +219,7 @@ impl CoreLoop {
         }
         let decoded = match request::decode_chunks(connection) {
             Ok(decoded) => decoded,
-            Err(bad) => return refuse_bytes(connection, bad),
+            Err(bad) => return self.refuse_bytes(connection, bad),
         };
         if let (None, Some(chunks)) = (decoded, &connection.chunked) {
             let expects_continue = chunks.expects_continue;
@@ -233,7 +233,7 @@ impl CoreLoop {
         }
         let found = match request::find(&connection.input, decoded, &http::Limits::SERVED) {
             Ok(found) => found,
-            Err(bad) => return refuse_bytes(connection, bad),
+            Err(bad) => return self.refuse_bytes(connection, bad),
         };
         match found {
             Found::Partial { needed, expects_continue } => {
@@ -246,12 +246,14 @@ impl CoreLoop {
                 say_continue(connection, expects_continue);
                 Step::Took
             }
-            Found::Whole(request) => {
+            Found::Whole(mut request) => {
+                request.head.keep_alive &= self.shared.phase() < Phase::Leaving;
                 let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
                 let door = connection.door;
                 let address = self.shared.plan.proxies.client(connection.peer, &request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
-                connection.line.toll = connection.line.toll.of(address);
+                let came_us = self.shared.clock.steady_us(connection.line.came_ns);
+                connection.line.toll = connection.line.toll.of(address, came_us);
                 if door == Door::Public {
                     connection.line.page = self.shared.plan.pages.page(request.head.origin);
                 }
@@ -276,6 +278,15 @@ impl CoreLoop {
                 step
             }
         }
+    }
+
+    /// Refuses bytes that are no request; a page that they come from may read why.
+    fn refuse_bytes(&self, connection: &mut Connection, bad: BadRequest) -> Step {
+        if connection.door == Door::Public {
+            connection.line.page = self.shared.plan.pages.page(http::origin_of(connection.input.unread()));
+        }
+        answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
+        hear_no_rest(connection)
     }
 
     /// The laps up to now of the request at the front of the buffer: it was received, and may have waited for its turn
@@ -321,22 +332,18 @@ impl CoreLoop {
             return if pass == Pass::Cancels { Step::Later } else { self.admin(client, line, request) };
         }
         let connection = connection_word(head.keep_alive);
-        let route =
-            match http::route(head.method, head.host, head.path, Query::new(head.query), self.prefixes) {
-                Ok(route) => route,
-                Err(NoRoute::WrongMethod(allowed))
-                    if head.method == Method::Options && line.page.is_some() =>
-                {
-                    return self.answer_nothing(line, connection, |out, extras| {
-                        respond::preflight(out, allowed, extras);
-                    });
-                }
-                Err(reason) => {
-                    return self.answer_nothing(line, connection, |out, extras| {
-                        respond::no_route(out, reason, extras);
-                    });
-                }
-            };
+        let query = Query::new(head.query);
+        let route = match http::route(head.method, head.host, head.path, query, self.prefixes) {
+            Ok(route) => route,
+            Err(reason) if head.method == Method::Options && line.page.is_some() => {
+                return self.preflight(line, head, reason);
+            }
+            Err(reason) => {
+                return self.answer_nothing(line, connection, |out, extras| {
+                    respond::no_route(out, reason, extras);
+                });
+            }
+        };
         if pass == Pass::Cancels && !is_cancel(route.endpoint) {
             line.signs = trading::needs_signature(route.endpoint);
             return Step::Later;
@@ -385,7 +392,7 @@ impl CoreLoop {
             return Step::Blocked;
         }
         let connection = connection_word(request.head.keep_alive);
-        if !self.has_recovered() {
+        if !self.has_recovered() || (endpoint == Endpoint::Ready && !self.shared.is_ready()) {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
@@ -431,6 +438,31 @@ impl CoreLoop {
         if let admin::Done::Answered(at) = done {
             line.ready(number, at);
         }
+        Step::Took
+    }
+
+    /// Answers a browser that asks what a page may send. It costs what the request would that the page wants to send,
+    /// so that one with no reads left can still cancel; without a route, what is asked for nothing costs.
+    fn preflight(&self, line: &mut Line, head: &Head<'_>, reason: NoRoute) -> Step {
+        let connection = connection_word(head.keep_alive);
+        let allowed = match reason {
+            NoRoute::WrongMethod(allowed) => allowed,
+            NoRoute::NotFound => Allowed::default(),
+        };
+        let query = Query::new(head.query);
+        let wanted = head
+            .wanted_method
+            .and_then(|wanted| http::route(wanted, head.host, head.path, query, self.prefixes).ok());
+        let Some(wanted) = wanted else {
+            return self.answer_nothing(line, connection, |out, extras| {
+                respond::preflight(out, allowed, extras);
+            });
+        };
+        if line.toll.pay(&self.shared.limits, wanted.endpoint, self.moment).is_err() {
+            return refuse_or_hold(line, connection);
+        }
+        let extras = Extras { connection, rate_limit: line.toll.head(), ..Extras::default() };
+        answer_now(line, |out| respond::preflight(out, allowed, &extras));
         Step::Took
     }
 
@@ -515,11 +547,6 @@ fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
     let number = line.open(Intent::Read);
     write(line.answer(number).expect("just opened"));
     line.ready(number, Position(0));
-}
-
-fn refuse_bytes(connection: &mut Connection, bad: BadRequest) -> Step {
-    answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
-    hear_no_rest(connection)
 }
 
 /// What came of a refused request is dropped, and what still comes of it is.

@@ -162,15 +162,14 @@ pub(crate) fn begin(
             json.open_object().key("status").text("ok").close_object();
         }),
         (Method::Get, "/ready") => {
-            let hangs = core.shared.journal_tally.hangs(core.shared.clock.elapsed_ns());
-            let ready = core.serves() && core.shared.is_seeded() && !hangs;
+            let ready = core.has_recovered() && core.shared.is_ready();
             let reading = core.follows.reading();
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);
                 let durability = core.marks.as_ref().map_or(core.shared.plan.durability, Marks::durability);
                 json.key("durability").text(durability.text());
-                json.key("disk").text(if hangs { "hangs" } else { "ok" });
+                json.key("disk").text(if core.shared.disk_hangs() { "hangs" } else { "ok" });
                 if let Some(reading) = reading {
                     reading.reader().write_modes(json);
                 }

@@ -40,7 +40,9 @@ pub struct Limits {
     pub unread_bytes_max: usize,
     /// How long a read may wait for what clients have been told.
     pub read_wait_ms: u64,
-    /// How long a graceful stop waits for answers and clients.
+    /// How long a graceful stop waits for clients to leave, which each answer asks them to.
+    pub leave_ms: u64,
+    /// How long it waits then for answers and clients.
     pub stop_ms: u64,
 }
 
@@ -55,6 +57,9 @@ const UNSENT_MS: u64 = 10_000;
 
 /// A reader that is later than this has a burst to apply, and its client asks again.
 const READ_WAIT_MS: u64 = 250;
+
+/// Longer than a busy client that is near takes to ask again: what it sends afterwards goes nowhere.
+const LEAVE_MS: u64 = 100;
 
 /// Docker kills ten seconds after it asked for the end, and the log is to be synced before that.
 const STOP_MS: u64 = 5_000;
@@ -112,6 +117,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         unsent_ms: UNSENT_MS,
         unread_bytes_max: unread_bytes_max(options)?,
         read_wait_ms: READ_WAIT_MS,
+        leave_ms: LEAVE_MS,
         stop_ms: STOP_MS,
     })
 }

@@ -89,6 +89,12 @@ impl Clock {
         self.manual.as_ref().map_or(elapsed_ms, |manual| manual.steady_ms.load(Ordering::Relaxed))
     }
 
+    /// The same in microseconds, at the moment at which [`Self::elapsed_ns`] said `elapsed_ns`; of a manual clock, now.
+    pub(crate) fn steady_us(&self, elapsed_ns: u64) -> u64 {
+        let advanced_ms = self.manual.as_ref().map(|manual| manual.steady_ms.load(Ordering::Relaxed));
+        advanced_ms.map_or(elapsed_ns / 1_000, |ms| ms.saturating_mul(1_000))
+    }
+
     /// Moves a manual clock and returns the new time; `None` on a real one. Below zero it is set back, which the
     /// steady time knows nothing of.
     pub(crate) fn advance_ms(&self, ms: i64) -> Option<TimeMs> {

@@ -194,10 +194,16 @@ impl Running {
         }
     }
 
-    /// Answers what is open, ends the loops, syncs and closes the log. If a loop dies meanwhile, the log is left as it is.
+    /// Takes leave of the clients, answers what is open, ends the loops, syncs and closes the log. If a loop dies meanwhile, the log is left as it is.
     pub(crate) fn stop(&mut self) -> End {
+        let limits = &self.shared.plan.limits;
+        let [left_by, by] = [limits.leave_ms, limits.leave_ms + limits.stop_ms]
+            .map(|ms| Instant::now() + Duration::from_millis(ms));
+        self.shared.enter(Phase::Leaving);
+        while 0 < self.shared.house.inside() && Instant::now() < left_by {
+            std::thread::sleep(Duration::from_millis(2));
+        }
         self.shared.enter(Phase::Draining);
-        let by = Instant::now() + Duration::from_millis(self.shared.plan.limits.stop_ms);
         let loops = u32::try_from(self.threads.len()).expect("loops are few");
         while self.shared.drained.load(Ordering::Acquire) < loops && Instant::now() < by {
             std::thread::sleep(Duration::from_millis(2));
@@ -389,6 +395,41 @@ mod tests {
         assert_eq!(text.matches("HTTP/1.1 404").count(), REQUESTS);
         assert_eq!(text.matches("HTTP/1.1 200").count(), 1);
         assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn a_busy_client_is_told_with_an_answer_that_its_connection_closes() {
+        const CLIENTS: usize = 8;
+        // Not needed: it goes on once all have left.
+        let mut running = serve(2, |plan| plan.limits.leave_ms = 600_000);
+        let (address, begun) = (running.http(), Arc::new(std::sync::Barrier::new(CLIENTS + 1)));
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|_| {
+                let begun = Arc::clone(&begun);
+                std::thread::spawn(move || {
+                    let mut client = TcpStream::connect(address).expect("connects");
+                    for asked in 0.. {
+                        client.write_all(b"HEAD /time HTTP/1.1\r\nHost: a\r\n\r\n").expect("writes");
+                        let mut answer = String::new();
+                        while !answer.ends_with("\r\n\r\n") {
+                            let mut byte = [0];
+                            client.read_exact(&mut byte).expect("no connection closes before its answer");
+                            answer.push(char::from(byte[0]));
+                        }
+                        assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+                        if answer.contains("Connection: close") {
+                            break;
+                        }
+                        if asked == 0 {
+                            begun.wait();
+                        }
+                    }
+                })
+            })
+            .collect();
+        begun.wait();
+        assert_eq!(running.stop(), End::Clean);
+        clients.into_iter().for_each(|client| client.join().expect("it was told"));
     }
 
     #[test]

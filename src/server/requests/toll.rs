@@ -48,8 +48,8 @@ pub(crate) struct Toll {
     /// The step that is paid next.
     next: Step,
     standing: Option<Standing>,
-    /// When it was seen first.
-    began: Option<Moment>,
+    /// When it came, in steady microseconds.
+    came_us: Option<u64>,
     /// The request is held until then, and was counted already.
     held: Option<Moment>,
     /// Nobody can hold it: it is refused instead.
@@ -58,9 +58,10 @@ pub(crate) struct Toll {
 }
 
 impl Toll {
-    /// The toll of a request from `address`; what it has paid stays paid.
-    pub(crate) fn of(self, address: Party) -> Self {
-        Self { address, ..self }
+    /// The toll of a request from `address` that came at `came_us`, unless that was said before; what it has paid stays
+    /// paid.
+    pub(crate) fn of(self, address: Party, came_us: u64) -> Self {
+        Self { address, came_us: self.came_us.or(Some(came_us)), ..self }
     }
 
     /// Where the request came from.
@@ -129,7 +130,6 @@ impl Toll {
         scopes: &[Scope],
         now: Moment,
     ) -> Result<(), Reject> {
-        self.began = self.began.or(Some(now));
         if step < self.next {
             return Ok(());
         }
@@ -209,9 +209,9 @@ impl Toll {
         over
     }
 
-    /// How long ago the request was seen first.
-    pub(crate) fn waited_ms(&self, now: Moment) -> u64 {
-        self.began.map_or(0, |began| began.ms_until(now))
+    /// For how long the request has been here.
+    pub(crate) fn waited_us(&self, now_us: u64) -> u64 {
+        self.came_us.map_or(0, |came_us| now_us.saturating_sub(came_us))
     }
 
     /// In how many seconds a request that was refused would be taken.

@@ -28,10 +28,12 @@ pub(crate) enum Phase {
     Recovering = 0,
     /// Everything works.
     Serving = 1,
+    /// No new clients; requests are taken, and each answer says that its connection closes.
+    Leaving = 2,
     /// No new requests; what is open is answered.
-    Draining = 2,
+    Draining = 3,
     /// Every loop ends now; what is open stays unanswered.
-    Stopped = 3,
+    Stopped = 4,
 }
 
 /// The process, as every thread sees it.
@@ -104,15 +106,21 @@ impl Shared {
         }))
     }
 
-    /// Whether what it waits for to be ready is in it.
-    pub(crate) fn is_seeded(&self) -> bool {
+    /// Whether everything works: it serves, has what it waits for to be ready, and its disk does not hang.
+    pub(crate) fn is_ready(&self) -> bool {
         // Relaxed: whoever is told so finds the rest by asking.
-        self.seeded.load(Ordering::Relaxed)
+        let is_seeded = self.seeded.load(Ordering::Relaxed);
+        is_seeded && self.phase() == Phase::Serving && !self.disk_hangs()
+    }
+
+    /// Whether the disk has had a write for too long.
+    pub(crate) fn disk_hangs(&self) -> bool {
+        self.journal_tally.hangs(self.clock.elapsed_ns())
     }
 
     /// What it waits for to be ready is in it now.
     pub(crate) fn note_seeded(&self) {
-        // Relaxed: see `is_seeded`.
+        // Relaxed: see `is_ready`.
         self.seeded.store(true, Ordering::Relaxed);
     }
 
@@ -123,7 +131,8 @@ impl Shared {
         match self.phase.load(Ordering::Acquire) {
             0 => Phase::Recovering,
             1 => Phase::Serving,
-            2 => Phase::Draining,
+            2 => Phase::Leaving,
+            3 => Phase::Draining,
             _ => Phase::Stopped,
         }
     }

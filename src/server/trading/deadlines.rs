@@ -26,15 +26,15 @@ impl Trade {
     }
 
     /// The millisecond from which on books refuse the request's orders; 0 without the header. `X-Outcry-Deadline` is in
-    /// microseconds since 1970, or from now if it begins with `+`; now is when the request came, not when a limit let
-    /// it go on. Rounded down, so that no order is late by part of a millisecond.
+    /// microseconds since 1970, or from now if it begins with `+`; now is when the request came, not when its turn or a
+    /// limit let it go on. Rounded down, so that no order is late by part of a millisecond.
     pub(super) fn deadline_ms(&self, head: &Head<'_>, toll: &Toll) -> Result<u64, Refused> {
         let Some(text) = head.deadline else {
             return Ok(0);
         };
         let (digits, from_us) = match text.strip_prefix('+') {
             Some(digits) => {
-                let waited_us = toll.waited_ms(self.callers.moment) * 1_000;
+                let waited_us = toll.waited_us(self.clock.steady_us(self.clock.elapsed_ns()));
                 (digits, self.clock.now_us().saturating_sub(waited_us))
             }
             None => (text, 0),
