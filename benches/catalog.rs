@@ -17,8 +17,8 @@
 #![allow(clippy::print_stdout, reason = "it says what it measured")]
 
 use outcry::catalog::{
-    Catalog, Closing, Column, Direction, Event, Filter, Import, ImportedMarket, Market, MarketDefaults,
-    MarketEntry, Page, Source, Texts,
+    Begin, Catalog, Closing, Column, Direction, Event, Filter, Import, ImportedMarket, Market,
+    MarketDefaults, MarketEntry, Page, Source, Texts,
 };
 use outcry::domain::{FeeSchedule, Mode, Shares, Tick, TimeMs};
 use serde_json::Value;
@@ -170,7 +170,7 @@ fn lists(catalog: &Catalog, rows: &Rows<'_>) {
     let page = |columns: &[Column]| Page {
         columns: columns.to_vec(),
         direction: Direction::Descending,
-        offset: 0,
+        begin: Begin::default(),
         limit: 100,
     };
     let open = Filter { closed: Some(false), ..Filter::default() };

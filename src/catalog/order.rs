@@ -144,6 +144,21 @@ pub enum Direction {
     Ascending,
 }
 
+/// Where a page begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Begin {
+    /// After so many rows.
+    Offset(u64),
+    /// After this row, wherever it is by now.
+    After(u32),
+}
+
+impl Default for Begin {
+    fn default() -> Self {
+        Self::Offset(0)
+    }
+}
+
 /// One page of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Page {
@@ -151,8 +166,8 @@ pub struct Page {
     pub columns: Vec<Column>,
     /// The direction of all of them.
     pub direction: Direction,
-    /// Rows before the page.
-    pub offset: u64,
+    /// Where it begins.
+    pub begin: Begin,
     /// Rows on the page at most.
     pub limit: usize,
 }
@@ -169,13 +184,21 @@ impl Page {
         rows: impl DoubleEndedIterator<Item = u32>,
         passes: impl Fn(u32) -> bool,
     ) -> Vec<u32> {
-        let skip = usize::try_from(self.offset).unwrap_or(usize::MAX);
         match self.direction {
-            Direction::Ascending => rows.filter(|row| passes(*row)).skip(skip).take(self.limit).collect(),
-            Direction::Descending => {
-                rows.rev().filter(|row| passes(*row)).skip(skip).take(self.limit).collect()
-            }
+            Direction::Ascending => self.cut_ordered(rows, passes),
+            Direction::Descending => self.cut_ordered(rows.rev(), passes),
         }
+    }
+
+    fn cut_ordered(&self, mut rows: impl Iterator<Item = u32>, passes: impl Fn(u32) -> bool) -> Vec<u32> {
+        let skip = match self.begin {
+            Begin::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX),
+            Begin::After(last) => {
+                rows.find(|row| *row == last);
+                0
+            }
+        };
+        rows.filter(|row| passes(*row)).skip(skip).take(self.limit).collect()
     }
 
     /// The page of `rows`, which come in any order. At most twice the rows up to the page's end are
@@ -189,16 +212,23 @@ impl Page {
         let compare = |one: &(Keys<'a>, u32), other: &(Keys<'a>, u32)| {
             one.0.compare(&other.0, self.columns.len(), self.direction).then(one.1.cmp(&other.1))
         };
-        let start = usize::try_from(self.offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(self.limit);
-        let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
-        let mut held: Vec<(Keys<'a>, u32)> = Vec::new();
-        for row in rows {
+        let keyed = |row: u32| {
             let mut values = [None; ORDER_COLUMNS_MAX];
             for (place, column) in values.iter_mut().zip(&self.columns) {
                 *place = value(row, *column);
             }
-            held.push((Keys { values, id: id(row) }, row));
+            (Keys { values, id: id(row) }, row)
+        };
+        let (start, last) = match self.begin {
+            Begin::Offset(offset) => (usize::try_from(offset).unwrap_or(usize::MAX), None),
+            Begin::After(last) => (0, Some(keyed(last))),
+        };
+        let end = start.saturating_add(self.limit);
+        let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
+        let mut held: Vec<(Keys<'a>, u32)> = Vec::new();
+        let is_behind = |row: &(Keys<'a>, u32)| last.is_none_or(|last| compare(&last, row) == Ordering::Less);
+        for row in rows.map(keyed).filter(is_behind) {
+            held.push(row);
             if held.len() == held_max {
                 held.select_nth_unstable_by(end, compare);
                 held.truncate(end);
@@ -250,7 +280,10 @@ mod tests {
 
     /// Rows 0.. with these values; ids go up with the row.
     fn sorted(values: &[Option<u64>], direction: Direction, offset: u64, limit: usize) -> Vec<u32> {
-        let page = Page { columns: vec![Column::Volume], direction, offset, limit };
+        paged(values, &Page { columns: vec![Column::Volume], direction, begin: Begin::Offset(offset), limit })
+    }
+
+    fn paged(values: &[Option<u64>], page: &Page) -> Vec<u32> {
         let rows = 0..u32::try_from(values.len()).expect("few");
         page.sort(rows, |row| Value::Number(row.into()), |row, _| values[row as usize].map(Value::Number))
     }
@@ -270,6 +303,17 @@ mod tests {
             for limit in 1..=24 {
                 let pages = (0_u64..24).step_by(limit).flat_map(|at| sorted(&values, direction, at, limit));
                 assert_eq!(pages.collect::<Vec<_>>(), whole);
+                let (mut pages, mut begin) = (Vec::new(), Begin::default());
+                loop {
+                    let page =
+                        paged(&values, &Page { columns: vec![Column::Volume], direction, begin, limit });
+                    let Some(last) = page.last() else {
+                        break;
+                    };
+                    begin = Begin::After(*last);
+                    pages.extend(page);
+                }
+                assert_eq!(pages, whole);
             }
             assert!(sorted(&values, direction, u64::MAX, 3).is_empty());
         }

@@ -42,7 +42,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-use super::order::{Column, Direction, Page};
+use super::order::{Begin, Column, Direction, Page};
 use hits::{HitNo, Hits, Rank};
 use index::{Index, Part};
 use recent::{Pass, Recent};
@@ -262,7 +262,7 @@ impl Search {
         if let Some((column, direction)) = query.order {
             found.hits = matches.iter().map(|one| one.hit.hit()).collect();
             let limit = usize::try_from(query.limit_per_type).unwrap_or(usize::MAX);
-            found.page = Some(Page { columns: vec![column], direction, offset: start, limit });
+            found.page = Some(Page { columns: vec![column], direction, begin: Begin::Offset(start), limit });
         } else {
             let place = |place: u64| usize::try_from(place).unwrap_or(matches.len()).min(matches.len());
             found.hits = self.page_of(&matches, place(start), place(end));

@@ -102,6 +102,7 @@ pub const MARKET: Form = Form {
         ("icon", Kind::Text),
         ("description", Kind::Text),
         ("questionID", Kind::Text),
+        ("marketMakerAddress", Kind::Text),
         ("startDate", Kind::Date),
         ("endDate", Kind::Date),
         CREATED,

@@ -17,7 +17,7 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 const COMPONENTS: &str = include_str!("openapi/components.json");
 
 /// The operations by path.
-const PATHS: [&str; 11] = [
+const PATHS: [&str; 12] = [
     include_str!("openapi/paths/trading.json"),
     include_str!("openapi/paths/safety.json"),
     include_str!("openapi/paths/books.json"),
@@ -25,6 +25,7 @@ const PATHS: [&str; 11] = [
     include_str!("openapi/paths/account.json"),
     include_str!("openapi/paths/keys.json"),
     include_str!("openapi/paths/catalog.json"),
+    include_str!("openapi/paths/keyset.json"),
     include_str!("openapi/paths/wallets.json"),
     include_str!("openapi/paths/activity.json"),
     include_str!("openapi/paths/programmes.json"),

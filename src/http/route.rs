@@ -161,11 +161,13 @@ routes! {
     }
     Catalog {
         Get "/events" Events, "Events.";
+        Get "/events/keyset" EventsKeyset, "Events by cursor.";
         Get "/events/creators" Creators, "Creators of events.";
         Get "/events/{}" Event, "One event by id.";
         Get "/events/slug/{}" EventBySlug, "One event by slug.";
         Get "/events/creators/{}" Creator, "One creator.";
         Get "/events/{}/tags" EventTags, "The tags of an event.";
+        Get "/markets/keyset" MarketsKeyset, "Catalog markets by cursor.";
         Get "/markets/slug/{}" CatalogMarketBySlug, "One catalog market by slug.";
         Get "/markets/{}/tags" MarketTags, "The tags of a market.";
         Get "/markets/{}/description" MarketDescription, "The description of a market.";
@@ -466,13 +468,21 @@ fn look_up(method: Method, path: &str) -> Result<(Endpoint, &str), NoRoute> {
     };
     let wanted = if method == Method::Head { Method::Get } else { method };
     let mut allowed = Allowed::default();
+    let mut captured = None;
     for row in TABLE {
         if let Some(segment) = row.captured(path) {
-            if row.method == wanted {
+            if row.method == wanted && segment.is_empty() {
                 return Ok((row.endpoint, segment));
+            }
+            if row.method == wanted {
+                // A later row may have this very path.
+                captured = captured.or(Some((row.endpoint, segment)));
             }
             allowed = allowed.with(row.method);
         }
+    }
+    if let Some(found) = captured {
+        return Ok(found);
     }
     Err(if allowed == Allowed::default() { NoRoute::NotFound } else { NoRoute::WrongMethod(allowed) })
 }

@@ -86,8 +86,8 @@ macro_rules! scopes {
 
 scopes! {
     Catalog "catalog" Requests 4_000 / 10, "every catalog route";
-    Events "events" Requests 500 / 10, "GET /events";
-    Markets "markets" Requests 300 / 10, "GET /markets of the catalog";
+    Events "events" Requests 500 / 10, "GET /events and /events/keyset";
+    Markets "markets" Requests 300 / 10, "GET /markets of the catalog and /markets/keyset";
     Listings "listings" Requests 900 / 10, "GET /events and GET /markets of the catalog together";
     Tags "tags" Requests 200 / 10, "GET /tags";
     Search "search" Requests 350 / 10, "GET /public-search";

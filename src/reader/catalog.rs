@@ -13,7 +13,11 @@
 //! | `/markets/{id}`, `/markets/slug/{slug}` | `include_tag` |
 //! | `/events/creators` | page, order, `creator_name`, `creator_handle` |
 //!
-//! Page is `limit` 1..100 (20) and `offset`; order is `order` (columns of the kind, joined by
+//! `/events/keyset` and `/markets/keyset` take the same with `after_cursor` for `offset`: a cursor names the last row of
+//! a page, and the next page is what comes behind it by then, so rows that come meanwhile move nothing. They are
+//! ascending unless they say otherwise.
+//!
+//! Page is `limit` (20; more than 100 is 100) and `offset`; order is `order` (columns of the kind, joined by
 //! commas) and `ascending`; flags are `active`, `closed`, `archived`; ranges end in `_min`, `_max`.
 //!
 //! `related_tags` of `/events` and `/markets`, `include_chat` of `/events` and `/series` and
@@ -30,6 +34,7 @@ use super::{ANSWER_BYTES_MAX, Reader};
 use crate::domain::{ItemKind, MarketNo};
 use crate::http::Endpoint;
 use crate::json::Writer;
+use lists::Paging;
 use params::Params;
 use scope::Scope;
 use write::{EventForm, MarketForm};
@@ -42,8 +47,10 @@ impl Reader {
     pub(super) fn write_catalog(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         use Endpoint as E;
         match asked.endpoint() {
-            E::Events => self.list_events(asked, json),
-            E::CatalogMarkets => self.list_markets(asked, json),
+            E::Events => self.list_events(asked, Paging::Offset, json),
+            E::EventsKeyset => self.list_events(asked, Paging::Keyset, json),
+            E::CatalogMarkets => self.list_markets(asked, Paging::Offset, json),
+            E::MarketsKeyset => self.list_markets(asked, Paging::Keyset, json),
             E::Tags => self.list_items(ItemKind::Tag, asked, json),
             E::SeriesList => self.list_items(ItemKind::Series, asked, json),
             E::Creators => self.list_items(ItemKind::Creator, asked, json),

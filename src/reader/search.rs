@@ -3,7 +3,7 @@
 //! | parameter | values | default |
 //! |---|---|---|
 //! | `q` | 1 to [`TERM_BYTES_MAX`] bytes that are not all blank | required |
-//! | `limit_per_type` | 1 to [`LIMIT_MAX`] | 25 |
+//! | `limit_per_type` | 1 or more; beyond [`LIMIT_MAX`] it is that | 25 |
 //! | `page` | from 1 | 1 |
 //! | `search_tags` | `true`, `false` | `true` |
 //! | `search_profiles` | `true`, `false`; nothing is found either way | `false` |
@@ -55,7 +55,7 @@ const SORTS: [(&str, Column); 7] = [
 
 const TERM_RULE: &str = "1 to 512 bytes of text";
 const _: () = assert!(TERM_BYTES_MAX == 512, "the rule above says so");
-const LIMIT_RULE: &str = "a whole number from 1 to 500";
+const LIMIT_RULE: &str = "1 or more; beyond 500 it is 500";
 const _: () = assert!(LIMIT_MAX == 500, "the rule above says so");
 const SORT_RULE: &str =
     "relevance, volume, volume_24hr, liquidity, competitive, start_date, end_date or closed_time";
@@ -120,9 +120,8 @@ fn query_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Query, 
     if term.len() > TERM_BYTES_MAX {
         return Err(invalid("q", &format!("{} bytes", term.len()), TERM_RULE));
     }
-    let limit_per_type =
-        params.integer("limit_per_type", LIMIT_RULE, |limit| (1..=LIMIT_MAX).contains(&limit))?;
-    let limit_per_type = limit_per_type.unwrap_or(LIMIT_DEFAULT);
+    let limit_per_type = params.integer("limit_per_type", LIMIT_RULE, |limit| 1 <= limit)?;
+    let limit_per_type = limit_per_type.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX);
     let page = params.integer("page", "a whole number from 1", |page| 0 < page)?.unwrap_or(1);
     let with_tags = params.flag("search_tags")?.unwrap_or(true);
     params.flags_without_effect(&["search_profiles", "optimized", "cache"])?;

@@ -77,8 +77,6 @@ pub struct WalletSettings {
     pub asset: AssetFormat,
     /// How ends are written.
     pub end_date: EndDateFormat,
-    /// Cut a limit that is too large instead of refusing it.
-    pub clamp_limits: bool,
 }
 
 /// The wallets' read model, and who has which address.
@@ -153,11 +151,6 @@ impl Reader {
             Endpoint::Leaderboard => self.leaderboard(asked, json),
             _ => Err(no_route()),
         }
-    }
-
-    /// The parameters of a route that takes these `names`.
-    fn wallet_params<'a>(&self, asked: &'a Asked<'a>, names: &[&str]) -> Result<Params<'a>, Refused> {
-        Params::new(asked, names, self.settings.wallet.clamp_limits)
     }
 
     /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.

@@ -328,7 +328,6 @@ fn wallet(options: &Options) -> Result<WalletSettings, String> {
     Ok(WalletSettings {
         asset: choice("wallet.asset_format", &options.wallet_asset_format, &assets)?,
         end_date: choice("wallet.end_date_format", &options.wallet_end_date_format, &ends)?,
-        clamp_limits: options.wallet_clamp_limits,
     })
 }
 

@@ -1,5 +1,6 @@
 //! Wrong requests: every parameter at min-1, min, max and max+1, in one table.
 
+use crate::common::exchange::outcry_succeeds;
 use crate::site::Site;
 use serde_json::{Value, json};
 
@@ -30,13 +31,13 @@ fn taken(site: &mut Site, path: &str) -> Value {
 fn pages_have_bounds_on_every_list() {
     let mut site = Site::dev();
     for list in LISTS {
-        for (limit, rows) in [("1", 1), ("100", 100)] {
+        for (limit, rows) in [("1", 1), ("100", 100), ("101", 100), ("18446744073709551615", 100)] {
             let page = taken(&mut site, &format!("{list}?limit={limit}"));
             assert!(page.as_array().unwrap().len() <= rows, "{list}");
         }
-        for got in ["0", "101", "-1", "1.0", "+1", "ten", "18446744073709551616"] {
+        for got in ["0", "-1", "1.0", "+1", "ten", "18446744073709551616"] {
             let path = format!("{list}?limit={got}").replace('+', "%2B");
-            refused(&mut site, &path, "limit", got, "1..100");
+            refused(&mut site, &path, "limit", got, "1 or more; beyond 100 it is 100");
         }
         for offset in ["0", "1", "10001", "18446744073709551615"] {
             taken(&mut site, &format!("{list}?offset={offset}&limit=1"));
@@ -115,7 +116,73 @@ fn filters_name_what_they_cannot_take() {
     refused(&mut site, "/events?order=price", "order", "price", EVENT_ORDERS);
     refused(&mut site, "/events?order=start_date", "order", "start_date", EVENT_ORDERS);
     taken(&mut site, "/events?order=volume,endDate,id");
-    refused(&mut site, "/events?order=id,id,id,id", "order", "id,id,id,id", "at most 3 columns");
+    refused(&mut site, "/events?order=id,id,id,id", "order", "4 columns", "at most 3 columns");
+    site.exchange.stop();
+}
+
+/// Every row of a list by cursors, in pages of `limit`; `path` ends in `?` or `&`.
+#[track_caller]
+fn walk(site: &mut Site, path: &str, name: &str, limit: usize) -> Vec<Value> {
+    let (mut all, mut after) = (Vec::new(), String::new());
+    loop {
+        let page = taken(site, &format!("{path}limit={limit}{after}"));
+        let rows = page[name].as_array().unwrap();
+        assert!(rows.len() <= limit, "{path}");
+        all.extend(rows.iter().cloned());
+        match page.get("next_cursor") {
+            Some(cursor) => after = format!("&after_cursor={}", cursor.as_str().unwrap()),
+            None => return all,
+        }
+    }
+}
+
+#[test]
+fn pages_by_cursor_join_to_the_list_that_pages_by_offset_make() {
+    let mut site = Site::dev();
+    const OPEN: &str = "active=true&closed=false&archived=false&";
+    for (list, name, unsaid) in [("/events", "events", ""), ("/markets", "markets", OPEN)] {
+        for order in ["", "order=volume&", "order=endDate,volume&ascending=false&", "ascending=false&"] {
+            // By cursor a list is ascending unless it says otherwise.
+            let direction = if order.contains("ascending") { "" } else { "ascending=true&" };
+            let whole = site.walk(&format!("{list}?{unsaid}{direction}{order}"), 100);
+            assert!(2 < whole.len(), "{list}");
+            for limit in [1, 2, whole.len(), 100] {
+                let path = format!("{list}/keyset?{order}");
+                assert_eq!(walk(&mut site, &path, name, limit), whole, "{path} by {limit}");
+            }
+        }
+        let path = format!("{list}/keyset");
+        let rule = "none: after_cursor, with the next_cursor of the page before";
+        refused(&mut site, &format!("{path}?offset=0"), "offset", "0", rule);
+        for got in ["!", "LTE=", "OTk5OTk5"] {
+            let rule = "a next_cursor of the same route";
+            refused(&mut site, &format!("{path}?after_cursor={got}"), "after_cursor", got, rule);
+        }
+        refused(&mut site, &format!("{path}?limit=0"), "limit", "0", "1 or more; beyond 100 it is 100");
+        assert_eq!(taken(&mut site, &format!("{path}?slug=no-such")), json!({ name: [] }));
+    }
+    assert_eq!(taken(&mut site, "/markets/keyset?closed=true"), json!({ "markets": [] }));
+    site.exchange.stop();
+}
+
+#[test]
+fn a_market_that_comes_between_two_pages_by_cursor_is_the_last_one() {
+    let mut site = Site::dev();
+    let known = walk(&mut site, "/markets/keyset?", "markets", 100);
+    let first = taken(&mut site, "/markets/keyset?limit=2");
+    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
+    let made = outcry_succeeds(&["market", "create", "Will it snow?", "--admin", &admin]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    let after = format!("&after_cursor={}", first["next_cursor"].as_str().unwrap());
+    let rest = taken(&mut site, &format!("/markets/keyset?limit=100{after}"));
+    let mut rows = first["markets"].as_array().unwrap().clone();
+    rows.extend(rest["markets"].as_array().unwrap().iter().cloned());
+    let last = rows.pop().unwrap();
+    assert_eq!(
+        (rows, &last["conditionId"], &last["marketMakerAddress"]),
+        (known, &made["conditionId"], &"".into())
+    );
+    assert_eq!(rest.get("next_cursor"), None);
     site.exchange.stop();
 }
 

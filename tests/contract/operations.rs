@@ -80,6 +80,8 @@ pub(crate) const SUCCEED: &[(Who, &str)] = &[
     (First, "GET /auth/builder-api-key"),
     // The catalog.
     (Nobody, "GET /events?limit=2&tag_slug=tag-7"),
+    (Nobody, "GET /events/keyset?limit=2&order=volume&ascending=false"),
+    (Nobody, "GET /markets/keyset?limit=2"),
     (Nobody, "GET /events/500000"),
     (Nobody, "GET /events/slug/event-0"),
     (Nobody, "GET /events/500000/tags"),

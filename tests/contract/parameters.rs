@@ -4,7 +4,7 @@
 /// What a parameter may be.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Rule {
-    /// How many rows: a whole number.
+    /// How many rows: a whole number; more than `max` is cut.
     Rows { min: u64, max: u64, default: u64 },
     /// A whole number.
     Whole { min: u64, max: Option<u64>, default: Option<u64> },
@@ -77,7 +77,7 @@ pub(crate) const ENDPOINTS: &[Endpoint] = &[
     (
         "GET /public-search?q=contract",
         &[
-            ("limit_per_type", Rule::Whole { min: 1, max: Some(500), default: Some(25) }),
+            ("limit_per_type", Rule::Rows { min: 1, max: 500, default: 25 }),
             ("page", Rule::Whole { min: 1, max: None, default: Some(1) }),
             ("search_tags", Rule::Flag { default: Some("true") }),
             ("search_profiles", OFF),
@@ -143,10 +143,10 @@ pub(crate) struct Trial {
 /// The requests that try a parameter.
 pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
     let with = |value: &str, status| Trial { line: with(line, name, value), status };
-    let bounds = |min: u64, max: Option<u64>| {
+    let bounds = |min: u64, max: Option<u64>, beyond: u16| {
         let mut trials = vec![with(&min.to_string(), 200)];
         if let Some(max) = max {
-            trials.extend([with(&max.to_string(), 200), with(&(max + 1).to_string(), 400)]);
+            trials.extend([with(&max.to_string(), 200), with(&(max + 1).to_string(), beyond)]);
         }
         if min > 0 {
             trials.push(with(&(min - 1).to_string(), 400));
@@ -155,8 +155,8 @@ pub(crate) fn trials(line: &str, name: &str, rule: Rule) -> Vec<Trial> {
         trials
     };
     match rule {
-        Rule::Rows { min, max, .. } => bounds(min, Some(max)),
-        Rule::Whole { min, max, .. } => bounds(min, max),
+        Rule::Rows { min, max, .. } => bounds(min, Some(max), 200),
+        Rule::Whole { min, max, .. } => bounds(min, max, 400),
         Rule::Amount { .. } => {
             let good =
                 ["0", "2.5", "0.0000001", "1e-05", "18446744073709.551615"].map(|value| with(value, 200));

@@ -1,7 +1,7 @@
 //! Random catalogs against a plain twin, which keeps the last text of everything, and parses and
 //! sorts all of it for every question.
 
-use super::super::order::{Direction, Page};
+use super::super::order::{Begin, Direction, Page};
 use super::super::select::{Between, Filter};
 use super::*;
 use proptest::prelude::*;
@@ -480,7 +480,7 @@ impl Question {
         Page {
             columns: self.column.into_iter().collect(),
             direction: if self.ascending { Direction::Ascending } else { Direction::Descending },
-            offset: self.offset,
+            begin: Begin::Offset(self.offset),
             limit: self.limit,
         }
     }

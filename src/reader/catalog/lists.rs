@@ -8,10 +8,11 @@ use super::params::{Params, invalid};
 use super::scope::Scope;
 use super::write::EventForm;
 use crate::catalog::{
-    CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, SERIES_COLUMNS,
+    CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Page, SERIES_COLUMNS,
     TAG_COLUMNS,
 };
 use crate::domain::{ConditionId, ItemKind, Word};
+use crate::json::cursor::Cursor;
 use crate::json::{Writer, name};
 use crate::reader::{ANSWER_BYTES_MAX, Reader};
 
@@ -24,11 +25,19 @@ const SERIES_ORDERS: &str = "id, title, slug, createdAt, updatedAt; several join
 const CREATOR_ORDERS: &str = "id, creatorName, creatorHandle, createdAt, updatedAt; several joined by commas";
 
 impl Reader {
-    /// GET /events.
-    pub(super) fn list_events(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+    /// GET /events and /events/keyset.
+    pub(super) fn list_events(
+        &self,
+        asked: &Asked<'_>,
+        paging: Paging,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
         let params = Params::of(asked.request.query);
-        let page = params.page(EVENT_COLUMNS, EVENT_ORDERS)?;
         let catalog = self.index.catalog();
+        let page = match paging {
+            Paging::Offset => params.page(EVENT_COLUMNS, EVENT_ORDERS)?,
+            Paging::Keyset => params.keyset_page(EVENT_COLUMNS, EVENT_ORDERS, catalog.events().len())?,
+        };
         let mut filter = self.common_filter(params)?;
         filter.only = both(
             named(params.all(&["id"])?, |id| catalog.event_by_id(id)),
@@ -41,18 +50,33 @@ impl Reader {
         ];
         filter.series = lists.into_iter().flatten().collect();
         params.flags_without_effect(&["include_chat", "include_template"])?;
-        let rows = catalog.list_events(&filter, &page, asked.now());
-        let scope = Scope { now: asked.now(), creator: filter.creator };
-        write_rows(json, rows, |json, event| self.write_event(json, event, EventForm::Listed, &scope));
+        let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
+        let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
+        let write = |json: &mut Writer<'_>, event| self.write_event(json, event, EventForm::Listed, &scope);
+        write_page(json, paging, "events", page, list, write);
         Ok(())
     }
 
-    /// GET /markets in the catalog's form.
-    pub(super) fn list_markets(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+    /// GET /markets in the catalog's form, and /markets/keyset, which leaves out what does not trade unless it is asked
+    /// for.
+    pub(super) fn list_markets(
+        &self,
+        asked: &Asked<'_>,
+        paging: Paging,
+        json: &mut Writer<'_>,
+    ) -> Result<(), Refused> {
         let params = Params::of(asked.request.query);
-        let page = params.page(MARKET_COLUMNS, MARKET_ORDERS)?;
         let catalog = self.index.catalog();
         let mut filter = self.common_filter(params)?;
+        let page = match paging {
+            Paging::Offset => params.page(MARKET_COLUMNS, MARKET_ORDERS)?,
+            Paging::Keyset => {
+                filter.active = filter.active.or(Some(true));
+                filter.closed = filter.closed.or(Some(false));
+                filter.archived = filter.archived.or(Some(false));
+                params.keyset_page(MARKET_COLUMNS, MARKET_ORDERS, catalog.markets().len())?
+            }
+        };
         filter.mirror = params.flag("mirror")?;
         let form = market_form(params)?;
         filter.events = both(
@@ -62,9 +86,10 @@ impl Reader {
             }),
         );
         filter.only = self.markets_named(params)?;
-        let rows = catalog.list_markets(&filter, &page, asked.now());
-        let scope = Scope { now: asked.now(), creator: filter.creator };
-        write_rows(json, rows, |json, market| self.write_catalog_market(json, market, form, &scope));
+        let list = |page: &Page| catalog.list_markets(&filter, page, asked.now());
+        let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
+        let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
+        write_page(json, paging, "markets", page, list, write);
         Ok(())
     }
 
@@ -174,6 +199,42 @@ impl Reader {
         only = both(only, conditions.map(|all| all.iter().filter_map(condition).collect()));
         only = both(only, tokens.map(|all| all.iter().filter_map(by_token).collect()));
         Ok(both(only, questions))
+    }
+}
+
+/// How a list is paged, and so what stands around its rows.
+#[derive(Clone, Copy)]
+pub(super) enum Paging {
+    /// By `offset`; the answer is the rows.
+    Offset,
+    /// By `after_cursor`; the answer has the rows and, unless they are the last, `next_cursor`.
+    Keyset,
+}
+
+/// Lists a page and writes it.
+fn write_page(
+    json: &mut Writer<'_>,
+    paging: Paging,
+    name: &'static str,
+    page: Page,
+    list: impl Fn(&Page) -> Vec<u32>,
+    write: impl FnMut(&mut Writer<'_>, u32),
+) {
+    match paging {
+        Paging::Offset => write_rows(json, list(&page), write),
+        Paging::Keyset => {
+            let mut rows = list(&Page { limit: page.limit + 1, ..page.clone() });
+            let goes_on = page.limit < rows.len();
+            rows.truncate(page.limit);
+            let last = rows.last().copied().filter(|_| goes_on);
+            write_rows(json.open_object().key(name), rows, write);
+            if let Some(last) = last {
+                let mut cursor = Vec::new();
+                Cursor::From { offset: last.into(), position: None }.push(&mut cursor);
+                json.key("next_cursor").text(std::str::from_utf8(&cursor).expect("base64 is ASCII"));
+            }
+            json.close_object();
+        }
     }
 }
 

@@ -1,8 +1,9 @@
 //! Parameters of the catalog and of searches: read by kind, refused by name, value and rule.
 
 use super::super::ask::Refused;
-use crate::catalog::{Between, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Page};
+use crate::catalog::{Begin, Between, Column, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::http::Query;
+use crate::json::cursor::Cursor;
 use crate::json::decimal;
 
 /// Rows of a page by default.
@@ -128,26 +129,65 @@ impl<'a> Params<'a> {
 
     /// The page and its order.
     pub(in crate::reader) fn page(self, columns: Columns, rule: &'static str) -> Result<Page, Refused> {
-        let limit = self.integer("limit", "1..100", |limit| (1..=LIMIT_MAX).contains(&limit))?;
         let offset = self.integer("offset", "0 or more", |_| true)?;
-        let ascending = self.flag("ascending")?.unwrap_or(false);
-        let mut order = Vec::new();
-        if let Some(text) = self.text("order")? {
-            for name in text.split(',').map(str::trim) {
-                let column = columns.iter().find(|(column, _)| *column == name);
-                let (_, column) = column.ok_or_else(|| invalid("order", &text, rule))?;
-                order.push(*column);
-            }
-            if order.len() > ORDER_COLUMNS_MAX {
-                return Err(invalid("order", &text, "at most 3 columns"));
-            }
+        let begin = Begin::Offset(offset.unwrap_or(0));
+        let columns = self.order(columns, rule)?;
+        Ok(Page { columns, direction: self.direction(Direction::Descending)?, begin, limit: self.limit()? })
+    }
+
+    /// The page of a list that goes on behind its last row, of which there are `rows`, and its order; ascending, unless
+    /// it says otherwise.
+    pub(in crate::reader) fn keyset_page(
+        self,
+        columns: Columns,
+        rule: &'static str,
+        rows: usize,
+    ) -> Result<Page, Refused> {
+        if let Some(offset) = self.text("offset")? {
+            return Err(invalid(
+                "offset",
+                &offset,
+                "none: after_cursor, with the next_cursor of the page before",
+            ));
         }
-        Ok(Page {
-            columns: order,
-            direction: if ascending { Direction::Ascending } else { Direction::Descending },
-            offset: offset.unwrap_or(0),
-            limit: usize::try_from(limit.unwrap_or(LIMIT_DEFAULT)).expect("at most 100"),
+        let begin = match self.text("after_cursor")? {
+            None => Begin::default(),
+            Some(text) => match Cursor::parse(&text) {
+                Ok(Cursor::From { offset: last, position: None }) if last < rows as u64 => {
+                    Begin::After(u32::try_from(last).expect("rows are counted in 32 bits"))
+                }
+                _ => return Err(invalid("after_cursor", &text, "a next_cursor of the same route")),
+            },
+        };
+        let columns = self.order(columns, rule)?;
+        Ok(Page { columns, direction: self.direction(Direction::Ascending)?, begin, limit: self.limit()? })
+    }
+
+    /// Rows of a page; more than there may be are cut, as the venues do.
+    fn limit(self) -> Result<usize, Refused> {
+        let limit = self.integer("limit", "1 or more; beyond 100 it is 100", |limit| 1 <= limit)?;
+        Ok(usize::try_from(limit.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)).expect("at most 100"))
+    }
+
+    fn direction(self, unsaid: Direction) -> Result<Direction, Refused> {
+        Ok(match self.flag("ascending")? {
+            Some(true) => Direction::Ascending,
+            Some(false) => Direction::Descending,
+            None => unsaid,
         })
+    }
+
+    fn order(self, columns: Columns, rule: &'static str) -> Result<Vec<Column>, Refused> {
+        let mut order = Vec::new();
+        for text in self.all(&["order"])?.into_iter().flatten() {
+            let column = columns.iter().find(|(column, _)| *column == text.trim());
+            let (_, column) = column.ok_or_else(|| invalid("order", &text, rule))?;
+            order.push(*column);
+        }
+        if order.len() > ORDER_COLUMNS_MAX {
+            return Err(invalid("order", &format!("{} columns", order.len()), "at most 3 columns"));
+        }
+        Ok(order)
     }
 
     /// A whole number that is allowed.

@@ -102,7 +102,7 @@ impl Board {
             format!(
                 r#"{{"rank":"{}","proxyWallet":"{address}","userName":"","vol":{volume},"pnl":{profit},"#,
                 rank + 1
-            ) + r#""profileImage":"","xUsername":null,"verifiedBadge":null}"#
+            ) + r#""profileImage":"","xUsername":"","verifiedBadge":false}"#
         };
         rows.iter().enumerate().map(text).collect()
     }

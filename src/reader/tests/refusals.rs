@@ -135,10 +135,10 @@ fn whatever_is_wrong_with_a_query_about_wallets_is_named() {
         ("/live-volume?market=".to_owned(), "missing_field: market", "market", ""),
         (format!("/positions?user={alice}&foo=1"), "unknown_field: foo", "foo", "1"),
         (
-            format!("/closed-positions?user={alice}&sizeThreshold=1"),
-            "unknown_field: sizeThreshold",
-            "sizeThreshold",
-            "1",
+            format!("/closed-positions?user={alice}&redeemable=true"),
+            "unknown_field: redeemable",
+            "redeemable",
+            "true",
         ),
         (
             "/activity?user=0x12".to_owned(),
@@ -154,10 +154,10 @@ fn whatever_is_wrong_with_a_query_about_wallets_is_named() {
         ),
         (format!("/value?user={alice}&user={alice}"), "invalid_field: user: it stands twice", "user", &alice),
         (
-            format!("/positions?user={alice}&limit=501"),
-            "invalid_field: limit: 501 is not a whole number from 0 to 500",
-            "limit",
-            "501",
+            format!("/positions?user={alice}&offset=10001"),
+            "invalid_field: offset: 10001 is not a whole number from 0 to 10000",
+            "offset",
+            "10001",
         ),
         (
             format!("/positions?user={alice}&sizeThreshold=18446744073709.551616"),

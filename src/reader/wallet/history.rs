@@ -90,14 +90,15 @@ impl Filter {
 }
 
 impl Reader {
-    /// GET /activity: trades, splits, merges, redeems and the operator's money of one wallet.
+    /// GET /activity: trades, splits, merges and redeems of one wallet; the operator's money too if asked for.
     pub(super) fn activity(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 11] = [
+        const NAMES: [&str; 12] = [
             "user",
             "limit",
             "offset",
             "market",
             "eventId",
+            "excludeDepositsWithdrawals",
             "type",
             "side",
             "start",
@@ -105,11 +106,16 @@ impl Reader {
             "sortBy",
             "sortDirection",
         ];
-        let params = self.wallet_params(asked, &NAMES)?;
+        let params = Params::new(asked, &NAMES)?;
         let user = params.user()?;
         let (limit, offset) = (params.limit(ACTIVITY_LIMIT)?, params.offset(OFFSET)?);
+        let named = params.words("type", &types())?.map(|kinds| kinds.into_iter().flatten().collect());
+        // As on the venues, whose clients know no other kinds.
+        let is_shares = |kind: &Kind| !matches!(kind, Kind::Deposit | Kind::Withdrawal);
+        let without_money = params.flag("excludeDepositsWithdrawals")?.unwrap_or(true);
+        let of_shares = without_money.then(|| Kind::ALL.into_iter().filter(is_shares).collect());
         let filter = Filter {
-            kinds: params.words("type", &types())?.map(|kinds| kinds.into_iter().flatten().collect()),
+            kinds: named.or(of_shares),
             markets: self.markets_of(&params)?,
             side: params.word("side", &SIDES)?,
             ..Filter::default()
@@ -137,7 +143,9 @@ impl Reader {
 
     /// GET /trades: what takers did, newest first; makers too if asked for.
     pub(super) fn wallet_trades(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 9] = [
+        // Some clients send a token, which has no effect on the venues either.
+        const NAMES: [&str; 10] = [
+            "asset_id",
             "limit",
             "offset",
             "takerOnly",
@@ -148,7 +156,7 @@ impl Reader {
             "user",
             "side",
         ];
-        let params = self.wallet_params(asked, &NAMES)?;
+        let params = Params::new(asked, &NAMES)?;
         let user = params.user_filter()?;
         let (limit, offset) = (params.limit(TRADES_LIMIT)?, params.offset(OFFSET)?);
         let takers = params.flag("takerOnly")?.unwrap_or(true);

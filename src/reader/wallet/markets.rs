@@ -2,7 +2,7 @@
 
 use super::super::ask::{Asked, Refused, too_long};
 use super::super::{ANSWER_BYTES_MAX, Reader};
-use super::params::{Bounds, twice_named};
+use super::params::{Bounds, Params, twice_named};
 use super::{page_of, write_list, write_no_profile};
 use crate::domain::amount::ONE;
 use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
@@ -25,7 +25,8 @@ impl Reader {
     /// GET /holders: the largest holders of each market, largest first, in one group for each
     /// token. The limit counts both groups of a market together.
     pub(super) fn holders(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = self.wallet_params(asked, &["market", "limit", "minBalance"])?;
+        // Clients of the venues send the last two, which have no effect there either.
+        let params = Params::new(asked, &["market", "limit", "minBalance", "min_balance", "offset"])?;
         let markets = self.known(&params.markets()?);
         let limit = params.limit(HOLDERS_LIMIT)?;
         let smallest = Shares(params.amount("minBalance")?.unwrap_or(ONE));
@@ -83,7 +84,7 @@ impl Reader {
     /// that has any, largest first. What rounding leaves behind once the last share of a resolved
     /// market is redeemed backs nothing and is not counted.
     pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = self.wallet_params(asked, &["market"])?;
+        let params = Params::new(asked, &["market"])?;
         let rows = if let Some(conditions) = params.markets_filter()? {
             self.known(&conditions)
         } else {
@@ -99,7 +100,7 @@ impl Reader {
     /// GET /live-volume: what was traded in each of these markets, or in those of an event (`id`), and in all of them
     /// together.
     pub(super) fn live_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = self.wallet_params(asked, &["market", "id"])?;
+        let params = Params::new(asked, &["market", "id"])?;
         let markets: Vec<&MarketRow> = match (params.markets_filter()?, params.events_filter("id")?) {
             (Some(_), Some(_)) => return Err(twice_named("id")),
             (None, Some(events)) => {

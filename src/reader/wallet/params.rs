@@ -38,13 +38,11 @@ enum Beyond {
 /// The query of a wallet route, whose names are all known.
 pub(super) struct Params<'a> {
     asked: &'a Asked<'a>,
-    beyond_limit: Beyond,
 }
 
 impl<'a> Params<'a> {
-    /// The request's parameters, which may only have these `names`, each once. With `clamp`, a limit
-    /// that is too large is cut to the largest allowed.
-    pub(super) fn new(asked: &'a Asked<'a>, names: &[&str], clamp: bool) -> Result<Self, Refused> {
+    /// The request's parameters, which may only have these `names`, each once.
+    pub(super) fn new(asked: &'a Asked<'a>, names: &[&str]) -> Result<Self, Refused> {
         if let Some((unknown, value)) = asked.pair_but(names) {
             let refused = Refused::wallet("unknown_field", &unknown);
             return Err(refused.about(unknown.into_owned(), value, names.join(", ")));
@@ -54,7 +52,7 @@ impl<'a> Params<'a> {
             let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
             return Err(refused.about(name.into_owned(), value, "once; lists have commas"));
         }
-        Ok(Self { asked, beyond_limit: if clamp { Beyond::Cut } else { Beyond::Refused } })
+        Ok(Self { asked })
     }
 
     /// A wallet that must be named.
@@ -89,9 +87,9 @@ impl<'a> Params<'a> {
         self.read(field, || EVENTS_RULE.into(), |text| text.split(',').map(id).collect())
     }
 
-    /// How many rows.
+    /// How many rows; more than there may be are cut, as clients ask for all they can get.
     pub(super) fn limit(&self, bounds: Bounds) -> Result<usize, Refused> {
-        self.whole("limit", bounds, self.beyond_limit)
+        self.whole("limit", bounds, Beyond::Cut)
     }
 
     /// How many rows to pass over.

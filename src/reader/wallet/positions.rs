@@ -136,7 +136,9 @@ struct Narrowed {
 impl Reader {
     /// GET /positions: what a wallet holds, including losing shares that were not redeemed.
     pub(super) fn positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        const NAMES: [&str; 11] = [
+        // Nothing is archived here.
+        const NAMES: [&str; 12] = [
+            "archived",
             "user",
             "market",
             "eventId",
@@ -149,7 +151,7 @@ impl Reader {
             "sortDirection",
             "title",
         ];
-        let params = self.wallet_params(asked, &NAMES)?;
+        let params = Params::new(asked, &NAMES)?;
         let user = params.user()?;
         let narrowed = self.narrowed(&params)?;
         let smallest = params.amount("sizeThreshold")?.unwrap_or(ONE);
@@ -174,7 +176,7 @@ impl Reader {
 
     /// GET /closed-positions: what a wallet held once and sold, merged or redeemed to the last share.
     pub(super) fn closed_positions(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        // The venue's own site sends a threshold here, just as it sends limits that are too large.
+        // The venue's own site sends a threshold here, which has no effect.
         const NAMES: [&str; 9] = [
             "user",
             "market",
@@ -186,8 +188,7 @@ impl Reader {
             "sortDirection",
             "sizeThreshold",
         ];
-        let names = if self.settings.wallet.clamp_limits { &NAMES[..] } else { &NAMES[..8] };
-        let params = self.wallet_params(asked, names)?;
+        let params = Params::new(asked, &NAMES)?;
         let user = params.user()?;
         let narrowed = self.narrowed(&params)?;
         let (limit, offset) = (params.limit(CLOSED_LIMIT)?, params.offset(CLOSED_OFFSET)?);
@@ -203,7 +204,7 @@ impl Reader {
 
     /// GET /value: what everything that a wallet holds is worth now.
     pub(super) fn wallet_value(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = self.wallet_params(asked, &["user", "market"])?;
+        let params = Params::new(asked, &["user", "market"])?;
         let user = params.user()?;
         let narrowed = self.narrowed(&params)?;
         let passes = |_: &Holding, lot: &Lot| lot.is_open();

@@ -46,7 +46,7 @@ const CATEGORIES: [(&str, Option<()>); 10] = [
 impl Reader {
     /// GET /traded: in how many markets a wallet ever bought or sold.
     pub(super) fn wallet_traded(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let user = self.wallet_params(asked, &["user"])?.user()?;
+        let user = Params::new(asked, &["user"])?.user()?;
         let wallet = self.wallet_at(&user);
         let markets = wallet.map_or(0, |wallet| self.model().standings().markets(wallet));
         json.open_object().key("user").address(&user);
@@ -56,7 +56,7 @@ impl Reader {
 
     /// GET /volume: what a wallet ever traded, bought and sold alike, without fees.
     pub(super) fn wallet_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let user = self.wallet_params(asked, &["user"])?.user()?;
+        let user = Params::new(asked, &["user"])?.user()?;
         let wallet = self.wallet_at(&user);
         let volume = wallet.map_or(0, |wallet| self.model().standings().all(wallet).volume);
         json.open_object().key("user").address(&user).key("volume");
@@ -68,7 +68,7 @@ impl Reader {
     /// GET /other: a wallet's shares of the outcome that stands for everything that an event does
     /// not name, in events that have such an outcome.
     pub(super) fn other_size(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = self.wallet_params(asked, &["slug", "user"])?;
+        let params = Params::new(asked, &["slug", "user"])?;
         let user = params.user()?;
         let slug = params.text("slug")?.ok_or(missing("slug", "an event's slug"))?;
         let size = self.wallet_at(&user).map_or(0, |wallet| self.other_shares(wallet, &slug));
@@ -90,7 +90,7 @@ impl Reader {
     /// traded, in the last hours of a period. A wallet with neither is not on it.
     pub(super) fn leaderboard(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         const NAMES: [&str; 7] = ["category", "timePeriod", "orderBy", "limit", "offset", "user", "userName"];
-        let params = self.wallet_params(asked, &NAMES)?;
+        let params = Params::new(asked, &NAMES)?;
         category(&params)?;
         let period = params.word("timePeriod", &PERIODS)?.unwrap_or(Period::Day);
         let order = params.word("orderBy", &ORDERS)?.unwrap_or(OrderBy::Profit);
@@ -171,7 +171,8 @@ fn write_entry(json: &mut Writer<'_>, rank: usize, address: &Address, totals: &T
     json.key("userName").text("");
     json.key("vol").decimal(i128::try_from(totals.volume).unwrap_or(i128::MAX), PLACES);
     json.key("pnl").decimal(rounded(totals.realized, PLACES), PLACES);
-    json.key("profileImage").text("").key("xUsername").null().key("verifiedBadge").null().close_object();
+    json.key("profileImage").text("").key("xUsername").text("");
+    json.key("verifiedBadge").boolean(false).close_object();
 }
 
 #[cfg(test)]

@@ -256,8 +256,8 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
         E::BatchPricesHistory => &[Scope::BatchPricesHistory, Scope::Clob],
         E::Trades => &[Scope::DataTrades, Scope::Clob],
         E::WholeAccount => &[Scope::Account, Scope::Clob],
-        E::Events => &[Scope::Events, Scope::Listings, Scope::Catalog],
-        E::CatalogMarkets => &[Scope::Markets, Scope::Listings, Scope::Catalog],
+        E::Events | E::EventsKeyset => &[Scope::Events, Scope::Listings, Scope::Catalog],
+        E::CatalogMarkets | E::MarketsKeyset => &[Scope::Markets, Scope::Listings, Scope::Catalog],
         E::Tags => &[Scope::Tags, Scope::Catalog],
         E::Search => &[Scope::Search, Scope::Catalog],
         other => match other.class() {

@@ -136,7 +136,8 @@ fn beat(
     json.open_object();
     let status = match registrar.beat((now, steady_ms), principal, key, shown) {
         Ok(id) => {
-            json.key("heartbeat_id").uuid(id).key("cancels_after_ms").number(BEAT_WITHIN_MS);
+            json.key("status").text("ok").key("heartbeat_id").uuid(id);
+            json.key("cancels_after_ms").number(BEAT_WITHIN_MS);
             200
         }
         Err(BeatRefusal { refusal, valid }) => {
