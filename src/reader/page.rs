@@ -35,8 +35,11 @@ const WORK_MAX: u64 = 100_000;
 /// Looking at a row that is at hand.
 pub(super) const WORK_OF_ROW: u64 = 1;
 
-/// Looking at an order that has to be found.
+/// Looking at an order that has to be found in memory.
 pub(super) const WORK_OF_ORDER: u64 = 10;
+
+/// Looking at one that is in an archive: a read of a file, which is some 25 us where nobody has read it lately.
+pub(super) const WORK_OF_ARCHIVED: u64 = 500;
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,6 +4,8 @@
 //! each maker's entry in the maker's own. Filters on market and token look at the caller's own
 //! legs, filters on addresses at everybody's.
 
+use std::borrow::Cow;
+
 use super::ask::{Asked, Narrowed, Refused};
 use super::index::{Leg, Trade};
 use super::page::Looked;
@@ -106,8 +108,7 @@ impl Reader {
         if !in_time || filter.names_nothing() {
             return Ok(in_time);
         }
-        let taker = self.order_at(trade.position)?;
-        *work += page::WORK_OF_ORDER;
+        let taker = self.look_at(trade.position, work)?;
         if !filter.market.passes(&taker.market) {
             return Ok(false);
         }
@@ -133,6 +134,16 @@ impl Reader {
         Ok(filter.token == Narrowed::No || own(&taker) || self.any_maker(trade, work, own)?)
     }
 
+    /// An order; `work` grows by what it takes to get it.
+    fn look_at(&self, order: Position, work: &mut u64) -> Result<Cow<'_, OrderRow>, Refused> {
+        let row = self.order_at(order)?;
+        *work += match row {
+            Cow::Borrowed(_) => page::WORK_OF_ORDER,
+            Cow::Owned(_) => page::WORK_OF_ARCHIVED,
+        };
+        Ok(row)
+    }
+
     fn any_maker(
         &self,
         trade: &Trade<'_>,
@@ -140,8 +151,7 @@ impl Reader {
         holds: impl Fn(&OrderRow) -> bool,
     ) -> Result<bool, Refused> {
         for leg in trade.legs {
-            *work += page::WORK_OF_ORDER;
-            if holds(&*self.order_at(leg.maker)?) {
+            if holds(&*self.look_at(leg.maker, work)?) {
                 return Ok(true);
             }
         }

@@ -18,6 +18,7 @@ use crate::limits::Scope;
 pub struct Options {
     pub listen_http: String,
     pub listen_admin: String,
+    pub listen_idle_s: u64,
     pub data_dir: String,
     pub chain_id: u64,
     pub venue: String,
@@ -61,7 +62,6 @@ pub struct Options {
     pub fees_builder_share_bps: u64,
     pub wallet_asset_format: String,
     pub wallet_end_date_format: String,
-    pub wallet_clamp_limits: bool,
     pub streams_unread_bytes_max: u64,
     pub metrics_server_timing: bool,
     pub limits_mode: String,
@@ -73,6 +73,7 @@ impl Default for Options {
         Self {
             listen_http: "127.0.0.1:8080".into(),
             listen_admin: "127.0.0.1:8081".into(),
+            listen_idle_s: 75,
             data_dir: "outcry-data".into(),
             chain_id: 80_002,
             venue: "kuest".into(),
@@ -116,7 +117,6 @@ impl Default for Options {
             fees_builder_share_bps: 0,
             wallet_asset_format: "condition".into(),
             wallet_end_date_format: "date-time".into(),
-            wallet_clamp_limits: false,
             streams_unread_bytes_max: 16 << 20,
             metrics_server_timing: true,
             limits_mode: "auto".into(),
@@ -166,6 +166,7 @@ keys! {
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
     "listen.http" Text listen_http "Address of the public listener; port 0 picks one.";
     "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
+    "listen.idle_s" Number listen_idle_s "Seconds for which a connection, or a stream's client, may say nothing. More than proxies keep one: Caddy 120, Envoy 3600.";
     "cpu.policy" Text cpu_policy "auto: whole cores, near each other. spread: shards in caches apart. pack: as near as can be. explicit: as named below. unpinned.";
     "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
     "cpu.ingress" List cpu_ingress "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
@@ -201,13 +202,12 @@ keys! {
     "fees.builder_share_bps" Number fees_builder_share_bps "Builder's share of the fee, in basis points.";
     "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
     "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
-    "wallet.clamp_limits" Switch wallet_clamp_limits "Cut a too large limit instead of refusing it.";
     "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread for a moment; beyond 1 MiB it has 5 s.";
     "metrics.server_timing" Switch metrics_server_timing "Say in every trading answer what its time went to (Server-Timing).";
     "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
     "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
-    "limits.events" Text limits_scopes[Events] "GET /events.";
-    "limits.markets" Text limits_scopes[Markets] "GET /markets of the catalog.";
+    "limits.events" Text limits_scopes[Events] "GET /events and /events/keyset.";
+    "limits.markets" Text limits_scopes[Markets] "GET /markets of the catalog, and /markets/keyset.";
     "limits.listings" Text limits_scopes[Listings] "GET /events and GET /markets of the catalog together.";
     "limits.tags" Text limits_scopes[Tags] "GET /tags.";
     "limits.search" Text limits_scopes[Search] "GET /public-search.";

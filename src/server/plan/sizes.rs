@@ -49,8 +49,8 @@ pub struct Limits {
 /// A request that takes longer to arrive is somebody who holds the slot; a head is one packet, a batch a few.
 const HEAD_MS: u64 = 10_000;
 
-/// Longer than the minute for which most clients and proxies keep a connection, so that it is they who close it.
-const IDLE_MS: u64 = 75_000;
+/// A day: who says nothing for longer has forgotten the connection.
+const IDLE_S_MAX: u64 = 86_400;
 
 /// A client that reads nothing for so long is gone, or its answers are old.
 const UNSENT_MS: u64 = 10_000;
@@ -113,7 +113,8 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
         connections_per_address_max: sized("sizes.connections_per_address", per_address, [1, SLOTS_MAX])?,
         head_ms: HEAD_MS,
-        idle_ms: IDLE_MS,
+        // By default longer than the minute for which most clients and proxies keep one, so that it is they who close it.
+        idle_ms: 1_000 * u64::from(sized("listen.idle_s", options.listen_idle_s, [1, IDLE_S_MAX])?),
         unsent_ms: UNSENT_MS,
         unread_bytes_max: unread_bytes_max(options)?,
         read_wait_ms: READ_WAIT_MS,
