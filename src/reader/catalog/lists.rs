@@ -53,7 +53,7 @@ impl Reader {
         let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
         let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
         let write = |json: &mut Writer<'_>, event| self.write_event(json, event, EventForm::Listed, &scope);
-        write_page(json, paging, "events", page, list, write);
+        write_page(json, paging, "events", &page, list, write);
         Ok(())
     }
 
@@ -89,7 +89,7 @@ impl Reader {
         let list = |page: &Page| catalog.list_markets(&filter, page, asked.now());
         let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
         let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
-        write_page(json, paging, "markets", page, list, write);
+        write_page(json, paging, "markets", &page, list, write);
         Ok(())
     }
 
@@ -216,12 +216,12 @@ fn write_page(
     json: &mut Writer<'_>,
     paging: Paging,
     name: &'static str,
-    page: Page,
+    page: &Page,
     list: impl Fn(&Page) -> Vec<u32>,
     write: impl FnMut(&mut Writer<'_>, u32),
 ) {
     match paging {
-        Paging::Offset => write_rows(json, list(&page), write),
+        Paging::Offset => write_rows(json, list(page), write),
         Paging::Keyset => {
             let mut rows = list(&Page { limit: page.limit + 1, ..page.clone() });
             let goes_on = page.limit < rows.len();

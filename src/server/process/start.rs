@@ -429,7 +429,9 @@ mod tests {
             .collect();
         begun.wait();
         assert_eq!(running.stop(), End::Clean);
-        clients.into_iter().for_each(|client| client.join().expect("it was told"));
+        for client in clients {
+            client.join().expect("it was told");
+        }
     }
 
     #[test]
