@@ -91,20 +91,6 @@ impl<'a> Writer<'a> {
         self
     }
 
-    /// A string of bytes that came from outside: what is not UTF-8 becomes U+FFFD.
-    pub fn text_lossy(&mut self, bytes: &[u8]) -> &mut Self {
-        let out = self.value();
-        out.push(b'"');
-        for chunk in bytes.utf8_chunks() {
-            push_escaped(out, chunk.valid());
-            if !chunk.invalid().is_empty() {
-                out.extend_from_slice("\u{fffd}".as_bytes());
-            }
-        }
-        out.push(b'"');
-        self
-    }
-
     /// `true` or `false`.
     #[inline]
     pub fn boolean(&mut self, value: bool) -> &mut Self {
@@ -123,16 +109,6 @@ impl<'a> Writer<'a> {
     #[inline]
     pub fn number(&mut self, value: u64) -> &mut Self {
         decimal::push_integer(self.value(), value);
-        self
-    }
-
-    /// A whole number, which may be below zero.
-    pub fn signed_number(&mut self, value: i64) -> &mut Self {
-        let out = self.value();
-        if value < 0 {
-            out.push(b'-');
-        }
-        decimal::push_integer(out, value.unsigned_abs());
         self
     }
 
@@ -330,9 +306,9 @@ mod tests {
         let text = written(|json| {
             json.open_object().key("a").open_array().close_array().key("b").open_array();
             json.number(1).text("").text("{").null().open_object().close_object().boolean(true).close_array();
-            json.key("c").boolean(false).key("d").signed_number(-5).close_object()
+            json.key("c").boolean(false).key("d").number(5).close_object()
         });
-        assert_eq!(text, r#"{"a":[],"b":[1,"","{",null,{},true],"c":false,"d":-5}"#);
+        assert_eq!(text, r#"{"a":[],"b":[1,"","{",null,{},true],"c":false,"d":5}"#);
         assert_eq!(written(|json| json.number(7)), "7");
     }
 
@@ -340,23 +316,15 @@ mod tests {
     fn numbers_and_names_are_written_in_their_own_forms() {
         let text = written(|json| {
             json.open_array().millionths_number(19_607_800).millionths_text(500_000).number_text(3);
-            json.ten_thousandths_number(100).ten_thousandths_text(10_000).signed_number(i64::MIN);
+            json.ten_thousandths_number(100).ten_thousandths_text(10_000);
             json.price_text(Price::new(5_100).expect("in range"));
             json.token(&TokenId::ZERO).address(&Address([0xab; 20])).uuid(ApiKey([0x11; 16]));
             json.raw(br#"{"x":1}"#).close_array()
         });
         assert_eq!(
             text,
-            "[19.6078,\"0.5\",\"3\",0.01,\"1\",-9223372036854775808,\"0.51\",\"0\",\
+            "[19.6078,\"0.5\",\"3\",0.01,\"1\",\"0.51\",\"0\",\
              \"0xabababababababababababababababababababab\",\"11111111-1111-1111-1111-111111111111\",{\"x\":1}]"
-        );
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_become_replacement_characters() {
-        assert_eq!(
-            written(|json| json.text_lossy(b"a\xffb\xed\xa0\x80\"")),
-            "\"a\u{fffd}b\u{fffd}\u{fffd}\u{fffd}\\\"\""
         );
     }
 

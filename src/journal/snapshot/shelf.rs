@@ -237,10 +237,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Writes the snapshot of the state at `base` with the hash `hash`; `put` adds its sections. Once it
-    /// has its name, snapshots older than the two newest whole ones are removed.
-    ///
-    /// After a fault everything is as before.
+    /// Writes the snapshot of the state at `base` with the hash `hash`; `put` adds its sections. After a fault everything
+    /// is as before.
     pub fn write(
         &self,
         base: &mut Base,
@@ -261,7 +259,6 @@ impl Snapshots {
             // Half a snapshot is of no use, and its room may be what was missing.
             let _ = std::fs::remove_file(&unnamed);
         })?;
-        self.forget_old()?;
         Ok(Written { path, position: base.position, bytes })
     }
 
@@ -406,9 +403,9 @@ impl Snapshots {
         Archive::open(&self.directory(), last, &self.journal, &Archive::default())
     }
 
-    /// Removes snapshots that are older than those kept, whole or damaged. A damaged one does not count as
+    /// Removes snapshots that are older than the two newest whole ones, whole or damaged. A damaged one does not count as
     /// kept: otherwise the only other whole one would make way for it.
-    fn forget_old(&self) -> Result<(), Fault> {
+    pub fn forget_old(&self) -> Result<(), Fault> {
         let directory = self.directory();
         let kept = self.newest_whole()?;
         let oldest = kept.get(KEPT - 1).map(|base| base.file.clone());

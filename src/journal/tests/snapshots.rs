@@ -45,6 +45,7 @@ pub(super) fn keep(snapshots: &Snapshots, until: Position) -> Result<Base, Fault
         Ok::<_, Fault>(())
     })?;
     snapshots.write(&mut base, 7, |out| payloads.iter().for_each(|bytes| out.section(PAYLOADS, bytes)))?;
+    snapshots.forget_old()?;
     Ok(base)
 }
 
@@ -180,6 +181,7 @@ fn a_damaged_snapshot_is_none_of_the_two_that_stay_and_goes_when_it_is_older_tha
             let rows = archive_rows(number..number + 1);
             snapshots.archive(&mut base, rows, |bytes| Ok(archive_row(bytes))).unwrap();
             let path = snapshots.write(&mut base, 7, |_| ()).unwrap().path;
+            snapshots.forget_old().unwrap();
             let run = path.with_file_name(&base.runs[0]);
             (path, run)
         };
@@ -482,6 +484,7 @@ fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_th
         snapshots.archive(&mut base, archive_rows(seen..40 * round), |bytes| Ok(archive_row(bytes))).unwrap();
         seen = 40 * round;
         snapshots.write(&mut base, 7, |_| ()).unwrap();
+        snapshots.forget_old().unwrap();
         let archive = snapshots.archive_of(&base, &Archive::default()).unwrap();
         assert_eq!(archive.len() as u64, seen);
         for row in archive_rows(0..seen) {

@@ -48,7 +48,8 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
     match job.report.take().expect("whoever does an act reports") {
         Report::Next(to, errand) => {
             job.errand = Some(errand);
-            send(core, to, job);
+            // A part of it may be done, so it is not refused any more.
+            send_or_keep(core, to, job);
         }
         Report::WhenRoom(errand) => {
             job.errand = Some(errand);

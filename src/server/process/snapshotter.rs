@@ -323,6 +323,7 @@ impl Snapshotter {
         let written = written.map_err(|fault| fault.to_string())?;
         self.parts.last_segment = base.segment();
         self.hand_over(&base).map_err(|fault| fault.to_string())?;
+        self.parts.snapshots.forget_old().map_err(|fault| fault.to_string())?;
         self.give_back();
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })

@@ -134,17 +134,10 @@ impl Trade {
     pub(in crate::server) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
-        match job.wide {
-            Wide::Bury => {
-                pending.short |= job.short;
-                pending.unburied.extend_from_slice(&job.unburied);
-                job.strike_found(&mut pending.looking);
-            }
-            Wide::Cancel(_) => pending.short |= job.short,
-            Wide::CancelList => {
-                pending.short |= job.short;
-                job.strike_found(&mut pending.looking);
-            }
+        pending.short |= job.short;
+        pending.unburied.extend_from_slice(&job.unburied);
+        if !matches!(job.wide, Wide::Cancel(_)) {
+            job.strike_found(&mut pending.looking);
         }
         pending.cancelled.extend_from_slice(&job.cancelled);
         let gone = job.gone.iter().map(|&id| NotCancelled { id, why: WhyNot::Gone });

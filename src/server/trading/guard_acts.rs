@@ -6,7 +6,7 @@ use super::work::{Asker, Form, Refused};
 use crate::domain::{ApiKey, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
-use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
+use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
@@ -41,7 +41,7 @@ impl Trade {
         let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
         let job = Box::new(ActJob::new(Purpose::Request(work), Binding::Nobody, errand));
         if mesh.post(REGISTRAR_LOOP, Letter::Act(job)).is_err() {
-            let wire = Refusal::LogFull.wire();
+            let wire = Reject::Busy.wire();
             self.told_of_act(work, wire.status, refusal::body(&wire), Position(0));
         }
         Ok(work)
