@@ -41,7 +41,7 @@ pub enum Full {
     Wallets,
     /// As many API keys as there may be wallets.
     Keys,
-    /// As many markets as the tables were made for.
+    /// As many markets as `sizes.markets` allows.
     Markets,
     /// As many fill-rate breakers as there may be.
     Breakers,
@@ -52,7 +52,7 @@ impl std::fmt::Display for Full {
         out.write_str(match self {
             Self::Wallets => "wallets: the table is full; raise sizes.wallets and restart",
             Self::Keys => "keys: the table is full; raise sizes.wallets and restart",
-            Self::Markets => "markets: the table is full",
+            Self::Markets => "markets: the table is full; raise sizes.markets and restart",
             Self::Breakers => "breakers: the table is full",
         })
     }

@@ -41,7 +41,7 @@ refusals! {
     /// The registry takes no more API keys. A sixteenth is kept for revocations.
     KeysFull = 503, "keys_full", "keys: the table is full; raise sizes.wallets and restart";
     /// The registry takes no more markets.
-    MarketsFull = 503, "markets_full", "markets: the table is full";
+    MarketsFull = 503, "markets_full", "markets: the table is full; raise sizes.markets and restart";
     /// There are as many events as there may be.
     EventsFull = 503, "events_full", "events: the table is full";
     /// This principal has as many API keys as one may have.

@@ -139,8 +139,8 @@ fn walk(site: &mut Site, path: &str, name: &str, limit: usize) -> Vec<Value> {
 #[test]
 fn pages_by_cursor_join_to_the_list_that_pages_by_offset_make() {
     let mut site = Site::dev();
-    const OPEN: &str = "active=true&closed=false&archived=false&";
-    for (list, name, unsaid) in [("/events", "events", ""), ("/markets", "markets", OPEN)] {
+    let open = "active=true&closed=false&archived=false&";
+    for (list, name, unsaid) in [("/events", "events", ""), ("/markets", "markets", open)] {
         for order in ["", "order=volume&", "order=endDate,volume&ascending=false&", "ascending=false&"] {
             // By cursor a list is ascending unless it says otherwise.
             let direction = if order.contains("ascending") { "" } else { "ascending=true&" };

@@ -28,6 +28,7 @@ fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_o
     // The registry is made before the journal goes on, a shard after that.
     for (setting, words, starts) in [
         ("sizes.wallets=16", needed.as_str(), 1),
+        ("sizes.markets=16", "sizes.markets: got 16, and the journal holds", 1),
         ("sizes.resting_orders=1", "sizes.resting_orders: got 1, of each shard", 2),
     ] {
         let output = plan.clone().set(setting).run();

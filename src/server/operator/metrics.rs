@@ -181,6 +181,13 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
                     "Old rows that could not be read.",
                     reading.unreadable(),
                 ),
+                ("wallets", "gauge", "Wallets, of sizes.wallets.", ledger.wallets().len() as u64),
+                (
+                    "markets",
+                    "gauge",
+                    "Markets, of sizes.markets, those that are over among them.",
+                    ledger.markets().len() as u64,
+                ),
                 (
                     "orders_in_memory",
                     "gauge",

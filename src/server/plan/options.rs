@@ -46,6 +46,7 @@ pub struct Options {
     pub sizes_resting_orders: u64,
     pub sizes_books_bytes: u64,
     pub sizes_wallets: u64,
+    pub sizes_markets: u64,
     pub sizes_positions: u64,
     pub sizes_positions_per_wallet: u64,
     pub sizes_connections: u64,
@@ -101,6 +102,7 @@ impl Default for Options {
             sizes_resting_orders: 1_000_000,
             sizes_books_bytes: 1 << 30,
             sizes_wallets: 1_000_000,
+            sizes_markets: 1 << 18,
             sizes_positions: 1_000_000,
             sizes_positions_per_wallet: 0,
             sizes_connections: 10_000,
@@ -186,6 +188,7 @@ keys! {
     "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
     "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for, of which an owner takes three: its own, its proxy and its safe. A sixteenth is kept for those that the operator credits or links.";
+    "sizes.markets" Number sizes_markets "Markets the exchange has room for, those that are over among them; a large venue has had 164000 in all.";
     "sizes.positions" Number sizes_positions "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
     "sizes.positions_per_wallet" Number sizes_positions_per_wallet "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";

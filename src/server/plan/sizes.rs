@@ -64,8 +64,8 @@ const LEAVE_MS: u64 = 100;
 /// Docker kills ten seconds after it asked for the end, and the log is to be synced before that.
 const STOP_MS: u64 = 5_000;
 
-/// Markets that a registry has room for: a large venue has had 164,000 in all. A market's row is small.
-const MARKETS_MAX: u32 = 1 << 18;
+/// Markets, a hundred times as many as a large venue has had.
+const MARKETS_MAX: u64 = 1 << 24;
 
 /// Slots of a table are numbered in 32 bits, and the last number means none.
 const SLOTS_MAX: u64 = (u32::MAX - 1) as u64;
@@ -108,7 +108,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         positions_max: sized("sizes.positions", options.sizes_positions, [1, SLOTS_MAX])?,
         positions_per_wallet_max: sized("sizes.positions_per_wallet", positions_per_wallet, [1, SLOTS_MAX])?,
         wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
-        markets_max: MARKETS_MAX,
+        markets_max: sized("sizes.markets", options.sizes_markets, [16, MARKETS_MAX])?,
         digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
         connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
         connections_per_address_max: sized("sizes.connections_per_address", per_address, [1, SLOTS_MAX])?,
@@ -196,8 +196,9 @@ mod tests {
     #[test]
     fn a_size_is_taken_up_to_its_limit_and_refused_after_it() {
         type Size = (&'static str, fn(&mut Options) -> &mut u64, u64, u64);
-        let sizes: [Size; 6] = [
+        let sizes: [Size; 7] = [
             ("sizes.wallets", |options| &mut options.sizes_wallets, 16, 1 << 30),
+            ("sizes.markets", |options| &mut options.sizes_markets, 16, 1 << 24),
             ("sizes.positions", |options| &mut options.sizes_positions, 1, 4_294_967_294),
             ("sizes.digests", |options| &mut options.sizes_digests, 16, 4_294_967_294),
             ("sizes.resting_orders", |options| &mut options.sizes_resting_orders, 1, 4_294_967_294),

@@ -29,7 +29,7 @@ use crate::registry::{Full, Registry, RegistryWriter};
 use crate::server::core_loop::Roles;
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::operator::journal::law;
-use crate::server::plan::Plan;
+use crate::server::plan::{Limits, Plan};
 use crate::server::plan::topology::Wait;
 use crate::server::reading::followed::Followed;
 use crate::server::reading::follows::Follows;
@@ -118,7 +118,7 @@ pub(crate) fn restore(
     let (registry, mut writer) = Registry::with_capacity(limits.wallets_max, limits.markets_max);
     let cells = Arc::new(Cells::new(limits.wallets_max, shards));
     registrar::restore(reader.ledger(), &mut writer, &cells)
-        .map_err(|full| overfull(full, reader.ledger(), limits.wallets_max))?;
+        .map_err(|full| overfull(full, reader.ledger(), limits))?;
     goes_on(shared)?;
     let started = opened
         .start(shared.clock.now(), shards, Box::new(Scribe::new(shared)))
@@ -267,13 +267,15 @@ fn restore_shards(
 }
 
 /// Why the registry cannot be restored: what the setting is and what it must be at least.
-fn overfull(full: Full, ledger: &Ledger, wallets_max: u32) -> String {
-    let (rows, what) = match full {
-        Full::Wallets => (ledger.wallets().len(), "wallets"),
-        Full::Keys => (ledger.keys().count(), "API keys"),
-        Full::Markets | Full::Breakers => return full.to_string(),
+fn overfull(full: Full, ledger: &Ledger, limits: &Limits) -> String {
+    let Limits { wallets_max, markets_max, .. } = *limits;
+    let (setting, got, rows, what) = match full {
+        Full::Wallets => ("sizes.wallets", wallets_max, ledger.wallets().len(), "wallets"),
+        Full::Keys => ("sizes.wallets", wallets_max, ledger.keys().count(), "API keys"),
+        Full::Markets => ("sizes.markets", markets_max, ledger.markets().len(), "markets"),
+        Full::Breakers => return full.to_string(),
     };
-    format!("sizes.wallets: got {wallets_max}, and the journal holds {rows} {what}: give it at least {rows}")
+    format!("{setting}: got {got}, and the journal holds {rows} {what}: give it at least {rows}")
 }
 
 /// Why the shards cannot be restored, and which setting to raise, where that can be counted to what.
