@@ -70,8 +70,8 @@ pub use market::{ImportedMarket, MarketDefaults};
 pub use model::{Catalog, Event, Market, MarketEntry, NO_END};
 pub use moment::Moment;
 pub use order::{
-    Begin, CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, ORDER_COLUMNS_MAX,
-    Page, SERIES_COLUMNS, TAG_COLUMNS,
+    Begin, CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, Mark,
+    ORDER_COLUMNS_MAX, Page, SERIES_COLUMNS, TAG_COLUMNS,
 };
 pub use rows::{ROW_BYTES_MAX, Rows};
 pub use select::{Between, Filter};

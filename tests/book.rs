@@ -102,6 +102,7 @@ fn random_scripts_agree_with_the_naive_twin() {
 
 #[test]
 fn random_scripts_of_two_interleaved_shards_agree_with_the_naive_twin() {
-    let met = ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance", "fill_rate"];
+    let met =
+        ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance", "fill_rate", "dust"];
     check_random(300, |draw| random::interleaved(draw, 120), &met);
 }

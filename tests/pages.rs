@@ -107,7 +107,12 @@ fn a_browser_is_told_how_a_page_may_ask() {
         let told = connection.request("OPTIONS", path, &lines, b"").unwrap();
         assert_eq!((told.status, readable_by(&told)), (*status, APP), "{path}");
         let header = |name: &str| told.header(name).unwrap_or_default();
-        assert_eq!(header("Access-Control-Allow-Methods"), *methods, "{path}");
+        assert_eq!(header("Allow"), *methods, "{path}");
+        assert_eq!(
+            header("Access-Control-Allow-Methods"),
+            "GET, HEAD, POST, DELETE",
+            "a page reads refusals: {path}"
+        );
         if *status == 200 {
             assert_eq!(header("Access-Control-Allow-Headers"), "*, Authorization", "{path}");
             assert_eq!((header("Access-Control-Max-Age"), told.body.len()), ("7200", 0), "{path}");

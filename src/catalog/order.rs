@@ -145,18 +145,104 @@ pub enum Direction {
 }
 
 /// Where a page begins.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Begin {
     /// After so many rows.
     Offset(u64),
-    /// After this row, wherever it is by now.
-    After(u32),
+    /// After the last row of the page before.
+    After(Mark),
 }
 
 impl Default for Begin {
     fn default() -> Self {
         Self::Offset(0)
     }
+}
+
+/// A row and the values that it had in a list's columns: where the list goes on, whatever became of the row since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mark {
+    /// The row.
+    pub row: u32,
+    values: Vec<Option<Kept>>,
+}
+
+/// A [`Value`] that is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kept {
+    Number(u64),
+    Text(String),
+}
+
+impl Mark {
+    /// The mark at `row`, whose values in the list's columns these are.
+    pub(super) fn new<'a>(row: u32, values: impl Iterator<Item = Option<Value<'a>>>) -> Self {
+        let kept = |value| match value {
+            Value::Number(number) => Kept::Number(number),
+            Value::Text(text) => Kept::Text(text.to_owned()),
+        };
+        Self { row, values: values.map(|value| value.map(kept)).collect() }
+    }
+
+    fn keys<'a>(&'a self, id: Value<'a>) -> Keys<'a> {
+        let mut values = [None; ORDER_COLUMNS_MAX];
+        for (place, value) in values.iter_mut().zip(&self.values) {
+            *place = value.as_ref().map(|value| match value {
+                Kept::Number(number) => Value::Number(*number),
+                Kept::Text(text) => Value::Text(text),
+            });
+        }
+        Keys { values, id }
+    }
+
+    /// The mark as a cursor: its row, and behind it `#` and a number, `"` with a text's length, `:` and the text, or `-`
+    /// for each column; all of it in hex.
+    #[must_use]
+    pub fn cursor(&self) -> String {
+        let mut plain = self.row.to_string();
+        for value in &self.values {
+            plain += &match value {
+                None => "-".to_owned(),
+                Some(Kept::Number(number)) => format!("#{number}"),
+                Some(Kept::Text(text)) => format!("\"{}:{text}", text.len()),
+            };
+        }
+        plain.bytes().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Reads a cursor of a list with so many columns.
+    #[must_use]
+    pub fn parse(cursor: &str, columns: usize) -> Option<Self> {
+        let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
+        let (pairs, []) = cursor.as_bytes().as_chunks::<2>() else { return None };
+        let plain: Option<Vec<u8>> = pairs.iter().map(|pair| byte(pair)).collect();
+        let plain = String::from_utf8(plain?).ok()?;
+        let (row, mut rest) = number_and_rest(&plain)?;
+        let mut values = Vec::new();
+        while let Some(kind) = rest.chars().next() {
+            let behind = &rest[kind.len_utf8()..];
+            let (value, left) = match kind {
+                '-' => (None, behind),
+                '#' => number_and_rest(behind).map(|(number, left)| (Some(Kept::Number(number)), left))?,
+                '"' => {
+                    let (bytes, left) = number_and_rest(behind)?;
+                    let (text, left) =
+                        left.strip_prefix(':')?.split_at_checked(usize::try_from(bytes).ok()?)?;
+                    (Some(Kept::Text(text.to_owned())), left)
+                }
+                _ => return None,
+            };
+            values.push(value);
+            rest = left;
+        }
+        (values.len() == columns).then_some(Self { row: u32::try_from(row).ok()?, values })
+    }
+}
+
+/// The number at the beginning of a text, and what is behind it.
+fn number_and_rest(text: &str) -> Option<(u64, &str)> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    Some((text[..digits].parse().ok()?, &text[digits..]))
 }
 
 /// One page of a list.
@@ -191,10 +277,10 @@ impl Page {
     }
 
     fn cut_ordered(&self, mut rows: impl Iterator<Item = u32>, passes: impl Fn(u32) -> bool) -> Vec<u32> {
-        let skip = match self.begin {
-            Begin::Offset(offset) => usize::try_from(offset).unwrap_or(usize::MAX),
+        let skip = match &self.begin {
+            Begin::Offset(offset) => usize::try_from(*offset).unwrap_or(usize::MAX),
             Begin::After(last) => {
-                rows.find(|row| *row == last);
+                rows.find(|row| *row == last.row);
                 0
             }
         };
@@ -209,7 +295,7 @@ impl Page {
         id: impl Fn(u32) -> Value<'a>,
         value: impl Fn(u32, Column) -> Option<Value<'a>>,
     ) -> Vec<u32> {
-        let compare = |one: &(Keys<'a>, u32), other: &(Keys<'a>, u32)| {
+        let compare = |one: &(Keys<'_>, u32), other: &(Keys<'_>, u32)| {
             one.0.compare(&other.0, self.columns.len(), self.direction).then(one.1.cmp(&other.1))
         };
         let keyed = |row: u32| {
@@ -219,15 +305,17 @@ impl Page {
             }
             (Keys { values, id: id(row) }, row)
         };
-        let (start, last) = match self.begin {
-            Begin::Offset(offset) => (usize::try_from(offset).unwrap_or(usize::MAX), None),
-            Begin::After(last) => (0, Some(keyed(last))),
+        let (start, last) = match &self.begin {
+            Begin::Offset(offset) => (usize::try_from(*offset).unwrap_or(usize::MAX), None),
+            Begin::After(last) => (0, Some((last.keys(id(last.row)), last.row))),
         };
         let end = start.saturating_add(self.limit);
         let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
         let mut held: Vec<(Keys<'a>, u32)> = Vec::new();
-        let is_behind = |row: &(Keys<'a>, u32)| last.is_none_or(|last| compare(&last, row) == Ordering::Less);
-        for row in rows.map(keyed).filter(is_behind) {
+        for row in rows.map(keyed) {
+            if last.as_ref().is_some_and(|last| compare(last, &row) != Ordering::Less) {
+                continue;
+            }
             held.push(row);
             if held.len() == held_max {
                 held.select_nth_unstable_by(end, compare);
@@ -310,12 +398,47 @@ mod tests {
                     let Some(last) = page.last() else {
                         break;
                     };
-                    begin = Begin::After(*last);
+                    let mark = Mark::new(*last, [values[*last as usize].map(Value::Number)].into_iter());
+                    assert_eq!(Mark::parse(&mark.cursor(), 1), Some(mark.clone()));
+                    begin = Begin::After(mark);
                     pages.extend(page);
                 }
                 assert_eq!(pages, whole);
             }
             assert!(sorted(&values, direction, u64::MAX, 3).is_empty());
+        }
+    }
+
+    #[test]
+    fn a_list_goes_on_where_it_was_though_its_last_row_has_moved() {
+        let mut values: Vec<Option<u64>> = (0..9).map(Some).collect();
+        let page = |values: &[Option<u64>], begin| {
+            let columns = vec![Column::Volume];
+            paged(values, &Page { columns, direction: Direction::Descending, begin, limit: 3 })
+        };
+        assert_eq!(page(&values, Begin::default()), [8, 7, 6]);
+        let mark = Mark::new(6, [Some(Value::Number(6))].into_iter());
+        for moved in [Some(0), Some(99), None] {
+            values[6] = moved;
+            assert_eq!(page(&values, Begin::After(mark.clone())), [5, 4, 3], "{moved:?}");
+        }
+    }
+
+    #[test]
+    fn a_cursor_is_read_back_and_nothing_else_is_one() {
+        let values =
+            [Some(Value::Text("a\":-#ü")), None, Some(Value::Number(u64::MAX)), Some(Value::Text(""))];
+        let mark = Mark::new(7, values.into_iter());
+        assert_eq!(Mark::parse(&mark.cursor(), 4), Some(mark.clone()));
+        assert_eq!(Mark::parse(&mark.cursor(), 3), None, "of a list in another order");
+        for plain in ["", "x", "-", "7#", "7\"9:short", "7\"x", "4294967296", "7?", "99999999999999999999"] {
+            let cursor: String = plain.bytes().map(|byte| format!("{byte:02x}")).collect();
+            for columns in 0..2 {
+                assert_eq!(Mark::parse(&cursor, columns), None, "{plain}");
+            }
+        }
+        for cursor in ["MA==", "3", "zz", "+7", "ü"] {
+            assert_eq!(Mark::parse(cursor, 0), None, "{cursor}");
         }
     }
 

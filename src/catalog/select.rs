@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Moment;
 use super::model::{Catalog, Event, Market};
-use super::order::{Column, Page, Value, id_value};
+use super::order::{Column, Mark, Page, Value, id_value};
 use super::shelf::Item;
 use crate::domain::{ItemKind, TimeMs};
 
@@ -75,10 +75,7 @@ impl Catalog {
     pub fn list_events(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
         let passes = |event: u32| self.event_passes(event, filter);
         let id = |event: u32| id_value(&self.event(event).facts.id);
-        let value = |event: u32, column| match column {
-            Column::Id => Some(id(event)),
-            column => self.value_of_event(event, column, now),
-        };
+        let value = |event, column| self.key_of_event(event, column, now);
         match self.events_to_look_at(filter) {
             Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
             None if page.is_by_id() => page.cut(self.event_order.iter().map(|(_, row)| *row), passes),
@@ -91,14 +88,37 @@ impl Catalog {
     pub fn list_markets(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
         let passes = |market: u32| self.market_passes(market, filter);
         let id = |market: u32| Value::Number(self.market(market).id);
-        let value = |market: u32, column| match column {
-            Column::Id => Some(id(market)),
-            column => self.value_of_market(market, column, now),
-        };
+        let value = |market, column| self.key_of_market(market, column, now);
         match self.markets_to_look_at(filter) {
             Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
             None if page.is_by_id() => page.cut(self.market_order.iter().map(|(_, row)| *row), passes),
             None => page.sort((0..count(self.markets())).filter(|row| passes(*row)), id, value),
+        }
+    }
+
+    /// Where a list of events in this order goes on behind one of them.
+    #[must_use]
+    pub fn mark_at_event(&self, event: u32, columns: &[Column], now: TimeMs) -> Mark {
+        Mark::new(event, columns.iter().map(|column| self.key_of_event(event, *column, now)))
+    }
+
+    /// Where a list of markets in this order goes on behind one of them.
+    #[must_use]
+    pub fn mark_at_market(&self, market: u32, columns: &[Column], now: TimeMs) -> Mark {
+        Mark::new(market, columns.iter().map(|column| self.key_of_market(market, *column, now)))
+    }
+
+    fn key_of_event(&self, event: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
+        match column {
+            Column::Id => Some(id_value(&self.event(event).facts.id)),
+            column => self.value_of_event(event, column, now),
+        }
+    }
+
+    fn key_of_market(&self, market: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
+        match column {
+            Column::Id => Some(Value::Number(self.market(market).id)),
+            column => self.value_of_market(market, column, now),
         }
     }
 

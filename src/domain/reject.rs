@@ -62,7 +62,8 @@ rejects! {
     /// More requests than the limits allow: of the address, before anything of the request is checked, or of the
     /// key's owner, once its signature is.
     RateLimited = 54, 429, "rate_limited", "Too Many Requests";
-    /// The server is replaying its log.
+    /// The server is replaying its log, or is stopping. GET /ready says so as well until `dev` is seeded, and while the
+    /// disk hangs for which answers wait.
     Recovering = 0, 425, "recovering", "service not ready";
     /// The log has no room, or a ring between two cores none for orders, or a large answer would be more than 256 MiB
     /// that clients have not read, or a request above 64 KiB more than 128 MiB that they have not read or not sent

@@ -13,8 +13,9 @@
 //! | `/markets/{id}`, `/markets/slug/{slug}` | `include_tag` |
 //! | `/events/creators` | page, order, `creator_name`, `creator_handle` |
 //!
-//! `/events/keyset` and `/markets/keyset` take the same with `after_cursor` for `offset`: a cursor names the last row of
-//! a page, and the next page is what comes behind it by then, so rows that come meanwhile move nothing. They are
+//! `/events/keyset` and `/markets/keyset` take the same with `after_cursor` for `offset`: a cursor has the last row of
+//! a page and its values in the columns, and the next page is what comes behind these, so that rows which come or move
+//! meanwhile neither repeat nor hide others. They are
 //! ascending unless they say otherwise.
 //!
 //! Page is `limit` (20; more than 100 is 100) and `offset`; order is `order` (columns of the kind, joined by

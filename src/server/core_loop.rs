@@ -65,6 +65,7 @@ use super::trading::work::WorkNo;
 use crate::domain::{Position, TimeMs};
 use crate::http::respond;
 use crate::http::route::HostPrefixes;
+use crate::journal::Durability;
 use crate::limits::Moment;
 use crate::shard::Shard;
 use guards::Gone;
@@ -265,6 +266,18 @@ impl CoreLoop {
     /// Whether the last turn found no work and did not sleep.
     pub(super) const fn rests(&self) -> bool {
         self.spun_from_ns.is_some()
+    }
+
+    /// Whether requests are answered: it has recovered and what it waits for is there, and the disk does not hang, or no
+    /// answer waits for it.
+    pub(super) fn is_ready(&mut self) -> bool {
+        let waits_for_disk = self.durability() == Durability::Durable;
+        self.has_recovered() && self.shared.is_ready() && !(waits_for_disk && self.shared.disk_hangs())
+    }
+
+    /// When answers leave, by now: a log that is lost makes them wait for the disk.
+    pub(super) fn durability(&self) -> Durability {
+        self.marks.as_ref().map_or(self.shared.plan.durability, Marks::durability)
     }
 
     /// Whether everything works: recovery is over, and the end has not begun.

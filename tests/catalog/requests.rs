@@ -31,11 +31,11 @@ fn taken(site: &mut Site, path: &str) -> Value {
 fn pages_have_bounds_on_every_list() {
     let mut site = Site::dev();
     for list in LISTS {
-        for (limit, rows) in [("1", 1), ("100", 100), ("101", 100), ("18446744073709551615", 100)] {
+        for (limit, rows) in [("1", 1), ("100", 100), ("101", 100), ("18446744073709551616", 100)] {
             let page = taken(&mut site, &format!("{list}?limit={limit}"));
             assert!(page.as_array().unwrap().len() <= rows, "{list}");
         }
-        for got in ["0", "-1", "1.0", "+1", "ten", "18446744073709551616"] {
+        for got in ["0", "-1", "1.0", "+1", "ten"] {
             let path = format!("{list}?limit={got}").replace('+', "%2B");
             refused(&mut site, &path, "limit", got, "1 or more; beyond 100 it is 100");
         }
@@ -154,8 +154,8 @@ fn pages_by_cursor_join_to_the_list_that_pages_by_offset_make() {
         let path = format!("{list}/keyset");
         let rule = "none: after_cursor, with the next_cursor of the page before";
         refused(&mut site, &format!("{path}?offset=0"), "offset", "0", rule);
-        for got in ["!", "LTE=", "OTk5OTk5"] {
-            let rule = "a next_cursor of the same route";
+        for got in ["!", "LTE=", "MA==", "393939393939"] {
+            let rule = "a next_cursor of the same route and order";
             refused(&mut site, &format!("{path}?after_cursor={got}"), "after_cursor", got, rule);
         }
         refused(&mut site, &format!("{path}?limit=0"), "limit", "0", "1 or more; beyond 100 it is 100");

@@ -82,7 +82,7 @@ fn breaker(draw: &mut Draw, script: &mut String) {
 /// A script for two shards whose orders stop between their stages while the other shard goes on.
 pub fn interleaved(draw: &mut Draw, lines: usize) -> String {
     let mut script = "shards 2\n".to_owned() + &head(draw);
-    let mut labels = 0;
+    let mut labels = dust(draw, &mut script);
     // `m` and `o` are on the first shard, `n` is on the second.
     let mut held: [Option<(String, &str)>; 2] = [None, None];
     for _ in 0..lines {

@@ -8,11 +8,10 @@ use super::params::{Params, invalid};
 use super::scope::Scope;
 use super::write::EventForm;
 use crate::catalog::{
-    CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Page, SERIES_COLUMNS,
-    TAG_COLUMNS,
+    CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
+    SERIES_COLUMNS, TAG_COLUMNS,
 };
 use crate::domain::{ConditionId, ItemKind, Word};
-use crate::json::cursor::Cursor;
 use crate::json::{Writer, name};
 use crate::reader::{ANSWER_BYTES_MAX, Reader};
 
@@ -53,7 +52,8 @@ impl Reader {
         let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
         let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
         let write = |json: &mut Writer<'_>, event| self.write_event(json, event, EventForm::Listed, &scope);
-        write_page(json, paging, "events", &page, list, write);
+        let mark = |event| catalog.mark_at_event(event, &page.columns, asked.now());
+        write_page(json, (paging, "events"), &page, list, mark, write);
         Ok(())
     }
 
@@ -89,7 +89,8 @@ impl Reader {
         let list = |page: &Page| catalog.list_markets(&filter, page, asked.now());
         let scope = Scope { now: asked.now(), creator: filter.creator.clone() };
         let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
-        write_page(json, paging, "markets", &page, list, write);
+        let mark = |market| catalog.mark_at_market(market, &page.columns, asked.now());
+        write_page(json, (paging, "markets"), &page, list, mark, write);
         Ok(())
     }
 
@@ -211,27 +212,35 @@ pub(super) enum Paging {
     Keyset,
 }
 
+/// A page by cursor ends when it has so many bytes.
+const KEYSET_BYTES: usize = ANSWER_BYTES_MAX / 4;
+
 /// Lists a page and writes it.
 fn write_page(
     json: &mut Writer<'_>,
-    paging: Paging,
-    name: &'static str,
+    (paging, name): (Paging, &'static str),
     page: &Page,
     list: impl Fn(&Page) -> Vec<u32>,
-    write: impl FnMut(&mut Writer<'_>, u32),
+    mark: impl Fn(u32) -> Mark,
+    mut write: impl FnMut(&mut Writer<'_>, u32),
 ) {
     match paging {
         Paging::Offset => write_rows(json, list(page), write),
         Paging::Keyset => {
-            let mut rows = list(&Page { limit: page.limit + 1, ..page.clone() });
-            let goes_on = page.limit < rows.len();
-            rows.truncate(page.limit);
-            let last = rows.last().copied().filter(|_| goes_on);
-            write_rows(json.open_object().key(name), rows, write);
-            if let Some(last) = last {
-                let mut cursor = Vec::new();
-                Cursor::From { offset: last.into(), position: None }.push(&mut cursor);
-                json.key("next_cursor").text(std::str::from_utf8(&cursor).expect("base64 is ASCII"));
+            let rows = list(&Page { limit: page.limit + 1, ..page.clone() });
+            json.open_object().key(name).open_array();
+            let mut shown = 0;
+            for row in rows.iter().take(page.limit) {
+                write(json, *row);
+                shown += 1;
+                // A page of large rows is shorter.
+                if KEYSET_BYTES < json.bytes() {
+                    break;
+                }
+            }
+            json.close_array();
+            if shown < rows.len() {
+                json.key("next_cursor").text(&mark(rows[shown - 1]).cursor());
             }
             json.close_object();
         }

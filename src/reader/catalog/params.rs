@@ -1,9 +1,8 @@
 //! Parameters of the catalog and of searches: read by kind, refused by name, value and rule.
 
 use super::super::ask::Refused;
-use crate::catalog::{Begin, Between, Column, Columns, Direction, Moment, ORDER_COLUMNS_MAX, Page};
+use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::http::Query;
-use crate::json::cursor::Cursor;
 use crate::json::decimal;
 
 /// Rows of a page by default.
@@ -150,23 +149,38 @@ impl<'a> Params<'a> {
                 "none: after_cursor, with the next_cursor of the page before",
             ));
         }
+        let columns = self.order(columns, rule)?;
         let begin = match self.text("after_cursor")? {
             None => Begin::default(),
-            Some(text) => match Cursor::parse(&text) {
-                Ok(Cursor::From { offset: last, position: None }) if last < rows as u64 => {
-                    Begin::After(u32::try_from(last).expect("rows are counted in 32 bits"))
-                }
-                _ => return Err(invalid("after_cursor", &text, "a next_cursor of the same route")),
-            },
+            Some(text) => {
+                let mark = Mark::parse(&text, columns.len()).filter(|mark| (mark.row as usize) < rows);
+                let rule = "a next_cursor of the same route and order";
+                Begin::After(mark.ok_or_else(|| invalid("after_cursor", &text, rule))?)
+            }
         };
-        let columns = self.order(columns, rule)?;
         Ok(Page { columns, direction: self.direction(Direction::Ascending)?, begin, limit: self.limit()? })
     }
 
     /// Rows of a page; more than there may be are cut, as the venues do.
     fn limit(self) -> Result<usize, Refused> {
-        let limit = self.integer("limit", "1 or more; beyond 100 it is 100", |limit| 1 <= limit)?;
-        Ok(usize::try_from(limit.unwrap_or(LIMIT_DEFAULT).min(LIMIT_MAX)).expect("at most 100"))
+        let limit = self.rows("limit", "1 or more; beyond 100 it is 100", LIMIT_MAX)?;
+        Ok(usize::try_from(limit.unwrap_or(LIMIT_DEFAULT)).expect("at most 100"))
+    }
+
+    /// How many rows are wanted, from 1; more than `max` is cut, however long the number is.
+    pub(in crate::reader) fn rows(
+        self,
+        name: &'static str,
+        rule: &'static str,
+        max: u64,
+    ) -> Result<Option<u64>, Refused> {
+        let Some(text) = self.text(name)?.filter(|text| super::is_number(text)) else {
+            return self.integer(name, rule, |_| false);
+        };
+        match text.parse::<u64>() {
+            Ok(0) => Err(invalid(name, &text, rule)),
+            number => Ok(Some(number.unwrap_or(max).min(max))),
+        }
     }
 
     fn direction(self, unsaid: Direction) -> Result<Direction, Refused> {

@@ -101,6 +101,8 @@ pub(crate) struct Carried {
     answers_for: Option<KeyName>,
     /// What came in and is not used yet.
     unread: Vec<u8>,
+    /// When the first of it came.
+    came_ns: u64,
     /// How far a chunked body in it is decoded, which happens in place.
     chunked: Option<Chunks>,
     /// Whether `100 Continue` was sent.
@@ -207,18 +209,19 @@ impl Connection {
         Carried {
             answers_for: self.line.answers_for,
             unread: self.input.unread().to_vec(),
+            came_ns: self.input.came_ns(),
             chunked: self.chunked.take(),
             continued: self.continued,
         }
     }
 
     /// Continues with what it took along from another loop; true if there is something unread.
-    pub(crate) fn go_on(&mut self, carried: Carried, now_ns: u64) -> bool {
-        let Carried { answers_for, unread, chunked, continued } = carried;
+    pub(crate) fn go_on(&mut self, carried: Carried) -> bool {
+        let Carried { answers_for, unread, came_ns, chunked, continued } = carried;
         self.line.answers_for = answers_for;
         (self.chunked, self.continued) = (chunked, continued);
         if !unread.is_empty() {
-            self.input.refill(&unread, now_ns);
+            self.input.refill(&unread, came_ns);
         }
         !unread.is_empty()
     }

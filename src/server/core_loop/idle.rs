@@ -115,7 +115,7 @@ impl CoreLoop {
         }
         if hangs {
             tracing::error!(
-                "journal: the disk has not finished a write for {} s; what must be durable waits, and /ready says no",
+                "journal: the disk has not finished a write for {} s; what must be durable waits",
                 HANG_NS / 1_000_000_000
             );
         } else {

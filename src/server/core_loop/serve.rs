@@ -282,11 +282,16 @@ impl CoreLoop {
 
     /// Refuses bytes that are no request; a page that they come from may read why.
     fn refuse_bytes(&self, connection: &mut Connection, bad: BadRequest) -> Step {
+        self.note_page(connection);
+        answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
+        hear_no_rest(connection)
+    }
+
+    /// Notes the page that bytes come from which are no request yet.
+    fn note_page(&self, connection: &mut Connection) {
         if connection.door == Door::Public {
             connection.line.page = self.shared.plan.pages.page(http::origin_of(connection.input.unread()));
         }
-        answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
-        hear_no_rest(connection)
     }
 
     /// The laps up to now of the request at the front of the buffer: it was received, and may have waited for its turn
@@ -307,6 +312,7 @@ impl CoreLoop {
     /// is refused if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
         if !connection.input.hold_more(needed, self.shared.held.of(connection.door, connection.peer)) {
+            self.note_page(connection);
             refuse(&mut connection.line, Reject::Busy, respond::Connection::Close);
             return hear_no_rest(connection);
         }
@@ -353,7 +359,9 @@ impl CoreLoop {
             Class::Stream => return self.upgrade(line, request, route.endpoint),
             _ => return self.read(client, line, request, route.endpoint),
         }
-        if !self.has_recovered() {
+        // A server that leaves keeps its makers' quotes, so it promises nothing any more.
+        let is_promised = head.cancel_on_disconnect == Some("true");
+        if !self.has_recovered() || (is_promised && self.shared.phase() >= Phase::Leaving) {
             refuse(line, Reject::Recovering, connection);
             return Step::Took;
         }
@@ -392,7 +400,7 @@ impl CoreLoop {
             return Step::Blocked;
         }
         let connection = connection_word(request.head.keep_alive);
-        if !self.has_recovered() || (endpoint == Endpoint::Ready && !self.shared.is_ready()) {
+        if !self.has_recovered() || (endpoint == Endpoint::Ready && !self.is_ready()) {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
         }
@@ -527,7 +535,7 @@ impl CoreLoop {
                 let _ = self.watch.add(&back.client, Watched::Slot(slot), Interest::READABLE);
                 connection.interest = Interest::READABLE;
                 connection.socket = Some(back.client);
-                connection.go_on(back.carried, self.shared.clock.elapsed_ns());
+                connection.go_on(back.carried);
                 Some(connection)
             }
             Err(_) => unreachable!("a letter comes back as it was"),

@@ -117,7 +117,7 @@ impl CoreLoop {
         connection.occupy(client, peer, door);
         connection.interest = Interest::READABLE;
         connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-        if connection.go_on(carried, self.shared.clock.elapsed_ns()) {
+        if connection.go_on(carried) {
             self.connections.note(List::Ready, slot, &mut connection);
         }
         connection.count_held(&self.shared.held);

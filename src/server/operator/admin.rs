@@ -23,7 +23,6 @@ use crate::server::process::secret::TOKEN_CHARACTERS_MIN;
 use crate::server::reading::Reading;
 use crate::server::requests::request::Request;
 use crate::server::requests::toll;
-use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Shared;
 use crate::topology::machine::counted;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -162,12 +161,12 @@ pub(crate) fn begin(
             json.open_object().key("status").text("ok").close_object();
         }),
         (Method::Get, "/ready") => {
-            let ready = core.has_recovered() && core.shared.is_ready();
+            let ready = core.is_ready();
+            let durability = core.durability();
             let reading = core.follows.reading();
             let search = reading.is_some_and(Reading::search_is_complete);
             write_json(answer, if ready { 200 } else { 503 }, &extras, |json| {
                 json.open_object().key("ready").boolean(ready).key("search").boolean(search);
-                let durability = core.marks.as_ref().map_or(core.shared.plan.durability, Marks::durability);
                 json.key("durability").text(durability.text());
                 json.key("disk").text(if core.shared.disk_hangs() { "hangs" } else { "ok" });
                 if let Some(reading) = reading {

@@ -194,7 +194,8 @@ impl Running {
         }
     }
 
-    /// Takes leave of the clients, answers what is open, ends the loops, syncs and closes the log. If a loop dies meanwhile, the log is left as it is.
+    /// Takes leave of the clients, answers what is open, ends the loops, syncs and closes the log. If a loop dies
+    /// meanwhile, the log is left as it is.
     pub(crate) fn stop(&mut self) -> End {
         let limits = &self.shared.plan.limits;
         let [left_by, by] = [limits.leave_ms, limits.leave_ms + limits.stop_ms]

@@ -57,7 +57,7 @@ async function round() {
     const metrics = await (await ask("/metrics")).text();
     remember(parseMetrics(metrics), await json("/debug/latency?counts=true"));
     // During a recovery there are no books, and everything else is there.
-    if (state.ready.ready) {
+    if (state.ready.ready || state.ready.disk === "hangs") {
       if (rarely) showMarkets(await json("/books"));
       await readBook();
       state.round += 1;

@@ -43,7 +43,9 @@ function complaints() {
   const { ready, limits } = state;
   const now = state.samples.at(-1);
   if (state.fault) say("bad", `The exchange does not answer: ${state.fault}. What is below is old.`);
-  if (ready && !ready.ready) say("bad", "Not ready: the log is being replayed, or the exchange is stopping.");
+  const hangs = ready?.disk === "hangs";
+  if (hangs) say("bad", "The disk hangs: a write has not ended for 5 s or more, and what must be durable waits.");
+  if (ready && !ready.ready && !hangs) say("bad", "Not ready: the log is being replayed, or the exchange is stopping.");
   if (ready?.ready && ready.mode !== "open") say("warn", `The exchange is ${ready.mode}: not every order is taken.`);
   if (ready?.markets_count) say("warn", `${some(ready.markets_count, "market")} held back by the operator.`);
   if (ready?.ready && !ready.search) say("warn", "The search index is being built; searches are refused until it is done.");
