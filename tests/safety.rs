@@ -266,11 +266,16 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
         assert_eq!((wrong.status, &wrong.json()["field"]), (400, &"X-Outcry-Cancel-On-Disconnect".into()));
         // A proxy's connection is of many clients, and ends when the proxy likes.
         let of_proxy = |value| format!("X-Forwarded-For: 10.0.0.1\r\n{}", promise(value));
-        for (value, status) in [("true", 400), ("false", 200)] {
-            let request = site.maker.request_with(&of_proxy(value), "DELETE", "/orders", "[]");
+        let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5)).body;
+        for (value, method, path, body, status) in [
+            ("true", "POST", "/order", order.as_str(), 400),
+            ("true", "DELETE", "/orders", "[]", 200),
+            ("false", "POST", "/order", &order, 200),
+        ] {
+            let request = site.maker.request_with(&of_proxy(value), method, path, body);
             site.connection.send(&request).unwrap();
             let answer = site.connection.answer().unwrap();
-            assert_eq!(answer.status, status, "{value}");
+            assert_eq!(answer.status, status, "{value} {method}");
             assert!(status == 200 || answer.json()["allowed"].as_str().unwrap().contains("/ws/user"));
         }
         site.exchange.stop();

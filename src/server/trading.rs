@@ -219,9 +219,10 @@ impl Trade {
         let mut answers_for = None;
         let taken = caller.and_then(|caller| {
             answers_for = match route.endpoint {
-                // A read, though it is answered here.
+                // A read, though it is answered here; and what cancels is taken whatever it promises.
                 Endpoint::Breaker => line.answers_for,
-                _ => promise(&request.head, &caller, line.answers_for)?,
+                _ if line.is_shared && !signs => line.answers_for,
+                _ => promise(&request.head, &caller, line.answers_for, line.is_shared)?,
             };
             self.take(asker, &caller, &mut line.toll, route, request, now, mesh)
         });

@@ -154,7 +154,7 @@ fn pages_by_cursor_join_to_the_list_that_pages_by_offset_make() {
         let path = format!("{list}/keyset");
         let rule = "none: after_cursor, with the next_cursor of the page before";
         refused(&mut site, &format!("{path}?offset=0"), "offset", "0", rule);
-        for got in ["!", "LTE=", "MA==", "393939393939"] {
+        for got in ["!", "LTE=", "MA==", "0x", "0xzz", "0x393939393939"] {
             let rule = "a next_cursor of the same route and order";
             refused(&mut site, &format!("{path}?after_cursor={got}"), "after_cursor", got, rule);
         }

@@ -240,7 +240,7 @@ fn write_page(
             }
             json.close_array();
             if shown < rows.len() {
-                json.key("next_cursor").text(&mark(rows[shown - 1]).cursor());
+                json.key("next_cursor").hex(mark(rows[shown - 1]).text().as_bytes());
             }
             json.close_object();
         }

@@ -3,7 +3,7 @@
 use super::super::ask::Refused;
 use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::http::Query;
-use crate::json::decimal;
+use crate::json::{decimal, name};
 
 /// Rows of a page by default.
 const LIMIT_DEFAULT: u64 = 20;
@@ -153,7 +153,7 @@ impl<'a> Params<'a> {
         let begin = match self.text("after_cursor")? {
             None => Begin::default(),
             Some(text) => {
-                let mark = Mark::parse(&text, columns.len()).filter(|mark| (mark.row as usize) < rows);
+                let mark = mark(&text, columns.len()).filter(|mark| (mark.row as usize) < rows);
                 let rule = "a next_cursor of the same route and order";
                 Begin::After(mark.ok_or_else(|| invalid("after_cursor", &text, rule))?)
             }
@@ -230,6 +230,13 @@ impl<'a> Params<'a> {
         }
         Ok(values)
     }
+}
+
+/// The mark that a cursor is, in hex, in a list with so many columns.
+fn mark(cursor: &str, columns: usize) -> Option<Mark> {
+    let mut bytes = vec![0; cursor.len() / 2];
+    let count = name::parse_hex_into(cursor.as_bytes(), &mut bytes)?;
+    Mark::parse(std::str::from_utf8(&bytes[..count]).ok()?, columns)
 }
 
 /// A refusal of a parameter's value.

@@ -235,7 +235,8 @@ impl CoreLoop {
         self.close_doors();
         for slot in self.connections.occupied_slots() {
             self.end_stream(slot);
-            if let Some(connection) = self.connections.take(slot) {
+            if let Some(mut connection) = self.connections.take(slot) {
+                self.hear_last(&mut connection);
                 if connection.line.is_idle() {
                     self.leave(slot, connection);
                 } else {

@@ -252,6 +252,8 @@ impl CoreLoop {
                 let door = connection.door;
                 let address = self.shared.plan.proxies.client(connection.peer, &request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
+                connection.line.is_shared = self.shared.plan.proxies.trust(connection.peer)
+                    || request.head.forwarded_for.iter().any(Option::is_some);
                 let came_us = self.shared.clock.steady_us(connection.line.came_ns);
                 connection.line.toll = connection.line.toll.of(address, came_us);
                 if door == Door::Public {
@@ -360,7 +362,8 @@ impl CoreLoop {
             _ => return self.read(client, line, request, route.endpoint),
         }
         // A server that leaves keeps its makers' quotes, so it promises nothing any more.
-        let is_promised = head.cancel_on_disconnect == Some("true");
+        let is_promised =
+            head.cancel_on_disconnect == Some("true") && trading::needs_signature(route.endpoint);
         if !self.has_recovered() || (is_promised && self.shared.phase() >= Phase::Leaving) {
             refuse(line, Reject::Recovering, connection);
             return Step::Took;
@@ -555,6 +558,12 @@ fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
     let number = line.open(Intent::Read);
     write(line.answer(number).expect("just opened"));
     line.ready(number, Position(0));
+}
+
+/// Refuses what a server that ends has not taken.
+pub(super) fn refuse_rest(connection: &mut Connection) {
+    refuse_for(&mut connection.line, Reject::Recovering, 503, respond::Connection::Close);
+    hear_no_rest(connection);
 }
 
 /// What came of a refused request is dropped, and what still comes of it is.

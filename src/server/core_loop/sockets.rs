@@ -190,6 +190,25 @@ impl CoreLoop {
         self.connections.put(slot, connection);
     }
 
+    /// Hears what a client has said by now, before it is left, and refuses what is not taken any more, as it waits for its
+    /// turn or its limit or has just come: so nobody has to guess what became of it.
+    pub(super) fn hear_last(&self, connection: &mut Connection) {
+        if connection.stream.is_some() || !connection.may_ask() {
+            return;
+        }
+        let room = connection.input.room();
+        if connection.hears == Hears::All
+            && !room.is_empty()
+            && let Some(client) = &connection.socket
+            && let Moved::Bytes(count) = socket::receive(client, room)
+        {
+            connection.input.arrived(count, self.shared.clock.elapsed_ns());
+        }
+        if connection.may_open() && !connection.input.unread().is_empty() {
+            super::serve::refuse_rest(connection);
+        }
+    }
+
     /// A connection has ended, whichever side ended it: the orders that it answered for are removed, unless the server
     /// itself is ending.
     pub(super) fn disconnected(&mut self, connection: &mut Connection) {

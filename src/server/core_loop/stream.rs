@@ -53,7 +53,7 @@ const BUSY: Close = close(
      hold 128 MiB, and a message of nearly 64 KiB was on its way; of one address, a quarter of either is enough. Come \
      back with `from`.",
 );
-/// Nothing received for `Limits::idle_ms`.
+/// Nothing received for `Limits::stream_idle_ms`.
 const IDLE: Close =
     close(4_001, "nothing came for too long", "Not even a pong came: the connection is taken for dead.");
 
@@ -107,6 +107,7 @@ impl CoreLoop {
         party: Party,
     ) {
         connection.stream = Some(Box::new(begun(channel, party, self.elapsed_ms)));
+        connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
         self.streams().feed().join(client.slot, channel);
     }
 
@@ -114,7 +115,7 @@ impl CoreLoop {
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
         let has_come = !connection.input.unread().is_empty();
         if has_come {
-            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
         }
         let Some(told_bytes) = self.bytes_once_caught_up() else {
             // That it is not heard is not its fault.

@@ -136,13 +136,9 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
     page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
     let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
     page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
+    let help = "For how long the disk has had the write that is under way; 0 if there is none.";
     let writes_for_ms = shared.journal_tally.writes_for_ns(shared.clock.elapsed_ns()) / 1_000_000;
-    page.number(
-        "outcry_journal_write_milliseconds",
-        "gauge",
-        "For how long the disk has had the write that is under way; 0 if there is none.",
-        writes_for_ms,
-    );
+    page.number("outcry_journal_write_milliseconds", "gauge", help, writes_for_ms);
     let log_bytes = shared.plan.log_bytes;
     if let Some(marks) = &mut core.marks {
         let mark = marks.advance().0;
@@ -185,7 +181,7 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
                 (
                     "markets",
                     "gauge",
-                    "Markets, of sizes.markets, those that are over among them.",
+                    "Markets, over or not, of sizes.markets.",
                     ledger.markets().len() as u64,
                 ),
                 (

@@ -34,6 +34,8 @@ pub struct Limits {
     pub head_ms: u64,
     /// How long a connection may be silent between requests.
     pub idle_ms: u64,
+    /// The same for a stream's client, which is asked for a pong before.
+    pub stream_idle_ms: u64,
     /// How long an answer may stay unsent because the client does not read.
     pub unsent_ms: u64,
     /// Bytes that may wait for a stream's client.
@@ -51,6 +53,9 @@ const HEAD_MS: u64 = 10_000;
 
 /// A day: who says nothing for longer has forgotten the connection.
 const IDLE_S_MAX: u64 = 86_400;
+
+/// Three pings without a pong.
+const STREAM_IDLE_MS: u64 = 75_000;
 
 /// A client that reads nothing for so long is gone, or its answers are old.
 const UNSENT_MS: u64 = 10_000;
@@ -115,6 +120,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         head_ms: HEAD_MS,
         // By default longer than the minute for which most clients and proxies keep one, so that it is they who close it.
         idle_ms: 1_000 * u64::from(sized("listen.idle_s", options.listen_idle_s, [1, IDLE_S_MAX])?),
+        stream_idle_ms: STREAM_IDLE_MS,
         unsent_ms: UNSENT_MS,
         unread_bytes_max: unread_bytes_max(options)?,
         read_wait_ms: READ_WAIT_MS,

@@ -436,6 +436,35 @@ mod tests {
     }
 
     #[test]
+    fn whatever_has_come_when_a_server_stops_is_answered_or_refused() {
+        let mut running = serve(2, |plan| plan.limits.leave_ms = 0);
+        let clients: Vec<_> = (0..20)
+            .map(|number| {
+                let mut client = TcpStream::connect(running.http()).expect("connects");
+                // Who has been answered is inside.
+                client.write_all(b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n").expect("writes");
+                let mut first = [0; 12];
+                client.read_exact(&mut first).expect("reads");
+                let (asked, request): (usize, &[u8]) = match number % 3 {
+                    0 => (2, b"GET /time HTTP/1.1\r\nHost: a\r\n\r\nGET /time HTTP/1.1\r\nHost: a\r\n\r\n"),
+                    1 => (1, b"POST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{}"),
+                    _ => (1, b"POST /order HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\n{"),
+                };
+                client.write_all(request).expect("writes");
+                (client, asked)
+            })
+            .collect();
+        assert_eq!(running.stop(), End::Clean);
+        for (mut client, asked) in clients {
+            let mut text = String::new();
+            client.read_to_string(&mut text).expect("reads to the end");
+            let (_, last) = text.rsplit_once("HTTP/1.1 ").expect("an answer");
+            let are_all = text.matches("HTTP/1.1 ").count() == asked;
+            assert!(are_all || last.contains("Connection: close"), "{text}");
+        }
+    }
+
+    #[test]
     fn a_full_disk_ends_the_server_in_good_order() {
         let Server { running, _data } = serve(2, |plan| plan.disk_free_min = u64::MAX);
         assert_eq!(running.wait(), End::Broken);

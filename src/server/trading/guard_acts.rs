@@ -58,16 +58,17 @@ impl Trade {
 
 /// The key whose orders are to be cancelled when the connection is lost, by what `X-Outcry-Cancel-On-Disconnect` says.
 /// A connection answers for one key: a promise to another is refused, as the first would be broken without a word. One
-/// that brings what proxies write is shared by clients, and lives and ends as its proxy likes: it can answer for nobody.
+/// of a proxy is shared by clients, and lives and ends as its proxy likes: it can answer for nobody.
 pub(super) fn promise(
     head: &Head<'_>,
     caller: &Caller,
     before: Option<KeyName>,
+    is_shared: bool,
 ) -> Result<Option<KeyName>, Refused> {
     let own = Some((caller.principal, caller.api_key));
     let is_others = before.is_some() && before != own;
     match head.cancel_on_disconnect {
-        Some("true") if head.forwarded_for.iter().any(Option::is_some) => {
+        Some("true") if is_shared => {
             Err(unpromised("true", "false: the connection is a proxy's; promise it on /ws/user"))
         }
         Some("true") if is_others => {

@@ -98,6 +98,8 @@ pub(crate) struct Line {
     pub(crate) answers_for: Option<KeyName>,
     /// What the request at the front of the buffer has paid.
     pub(crate) toll: Toll,
+    /// The request at the front of the buffer came by a proxy, whose connections many share.
+    pub(crate) is_shared: bool,
     /// The page that the request at the front of the buffer comes from, if it may read the answer.
     pub(crate) page: Option<Page>,
     /// The request at the front of the buffer is whole and costs curve operations, so that it need not be
@@ -143,6 +145,7 @@ impl Line {
             last_work: None,
             answers_for: None,
             toll: Toll::default(),
+            is_shared: false,
             page: None,
             signs: false,
             came_ns: 0,
