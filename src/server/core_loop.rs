@@ -23,6 +23,7 @@
 //! |---|---|
 //! | `sockets` | clients come, bytes come and go, clients leave |
 //! | `serve` | requests in buffers: what they are, and who answers them |
+//! | `refuse` | answers to what nobody takes |
 //! | `work` | what other loops sent, and the roles' own work |
 //! | `acts` | acts on their way: posted, confirmed, answered |
 //! | `guards` | cancels a key's orders when its owner cannot |
@@ -32,6 +33,7 @@
 pub(super) mod acts;
 mod guards;
 mod idle;
+mod refuse;
 mod serve;
 mod sockets;
 mod stream;

@@ -3,6 +3,7 @@
 use super::away::*;
 use super::held::*;
 use super::replaced::*;
+use super::rests::*;
 use super::*;
 
 macro_rules! on_both_loops {

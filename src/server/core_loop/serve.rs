@@ -1,5 +1,6 @@
 //! Requests in the buffers of ready connections: what they are, and who answers them.
 
+use super::refuse::{answer_now, hear_no_rest, refuse, refuse_for, refuse_or_hold};
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
@@ -551,56 +552,6 @@ const fn is_cancel(endpoint: Endpoint) -> bool {
         endpoint,
         Endpoint::CancelOrder | Endpoint::CancelOrders | Endpoint::CancelAll | Endpoint::CancelMarketOrders
     )
-}
-
-/// Opens a request and answers it at once.
-fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
-    let number = line.open(Intent::Read);
-    write(line.answer(number).expect("just opened"));
-    line.ready(number, Position(0));
-}
-
-/// Refuses what a server that ends has not taken.
-pub(super) fn refuse_rest(connection: &mut Connection) {
-    refuse_for(&mut connection.line, Reject::Recovering, 503, respond::Connection::Close);
-    hear_no_rest(connection);
-}
-
-/// What came of a refused request is dropped, and what still comes of it is.
-fn hear_no_rest(connection: &mut Connection) -> Step {
-    connection.hears = Hears::Refused;
-    let rest = connection.input.unread().len();
-    connection.input.used(rest);
-    Step::Took
-}
-
-/// The limits have no room for a request: holds it if they will soon, else refuses it.
-fn refuse_or_hold(line: &mut Line, connection: respond::Connection) -> Step {
-    if line.toll.held().is_some() {
-        return Step::Held;
-    }
-    let wire = Reject::RateLimited.wire();
-    let (retry_after_s, rate_limit) = (line.toll.retry_after_s(), line.toll.head());
-    let extras = Extras { connection, retry_after_s, rate_limit, ..Extras::default() };
-    answer_now(line, |out| respond::plain_error(out, wire.status, wire.code, wire.error, &extras));
-    Step::Took
-}
-
-fn refuse(line: &mut Line, reject: Reject, connection: respond::Connection) {
-    refuse_for(line, reject, reject.wire().status, connection);
-}
-
-fn refuse_for(line: &mut Line, reject: Reject, status: u16, connection: respond::Connection) {
-    answer_now(line, |out| write_refusal(out, reject, status, connection));
-}
-
-/// Seconds after which a client should try again.
-const RETRY_AFTER_S: u32 = 1;
-
-pub(super) fn write_refusal(out: &mut Vec<u8>, reject: Reject, status: u16, connection: respond::Connection) {
-    let wire = reject.wire();
-    let extras = Extras { connection, retry_after_s: Some(RETRY_AFTER_S), ..Extras::default() };
-    respond::plain_error(out, status, wire.code, wire.error, &extras);
 }
 
 fn say_continue(connection: &mut Connection, expected: bool) {

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 
 use super::CoreLoop;
 use super::guards::{self, Gone};
+use super::refuse;
 use crate::domain::Position;
 use crate::journal::layout::RemovalReason;
 use crate::server::connections::List;
@@ -205,7 +206,7 @@ impl CoreLoop {
             connection.input.arrived(count, self.shared.clock.elapsed_ns());
         }
         if connection.may_open() && !connection.input.unread().is_empty() {
-            super::serve::refuse_rest(connection);
+            refuse::refuse_rest(connection);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::acts;
 use super::guards;
-use super::serve::write_refusal;
+use super::refuse::write_refusal;
 use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::journal::Durability;
