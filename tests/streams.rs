@@ -84,22 +84,13 @@ impl Site {
         shares: u64,
         kind: &str,
     ) -> (String, Value) {
-        self.order_of_millionths(who, outcome, side, cents, shares * 1_000_000, kind)
+        let (token, price, shares) = (token(&self.tokens[outcome]), cents * 100, shares * 1_000_000);
+        self.place(who, &Wish { token, side, price, shares, kind, neg_risk: false })
     }
 
     #[track_caller]
-    fn order_of_millionths(
-        &mut self,
-        who: usize,
-        outcome: usize,
-        side: Side,
-        cents: u64,
-        shares: u64,
-        kind: &str,
-    ) -> (String, Value) {
-        let (token, price) = (token(&self.tokens[outcome]), cents * 100);
-        let wish = Wish { token, side, price, shares, kind, neg_risk: false };
-        let signed = self.traders[who].sign(&wish);
+    fn place(&mut self, who: usize, wish: &Wish) -> (String, Value) {
+        let signed = self.traders[who].sign(wish);
         let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &signed.body).unwrap();
         (signed.id_text, answer.json())
     }

@@ -2,6 +2,7 @@
 
 use super::mirror::{Book, text};
 use super::{Site, confirmed};
+use crate::common::trader::{Wish, token};
 use outcry::domain::Side;
 use serde_json::json;
 
@@ -10,8 +11,10 @@ pub(super) fn a_rest_that_nobody_can_fill_ends_after_the_trade_that_left_it(feed
     let (resting, _) = site.order(0, 0, Side::Buy, 30, 10, "GTC");
     let (mut maker, _) = site.user(0, &json!({}));
     // For 2 and for 5 USDC at .70.
-    site.order_of_millionths(1, 1, Side::Buy, 70, 2_857_143, "FAK");
-    site.order_of_millionths(1, 1, Side::Buy, 70, 7_142_858, "FAK");
+    for shares in [2_857_143, 7_142_858] {
+        let (token, side, price) = (token(&site.tokens[1]), Side::Buy, 7_000);
+        site.place(1, &Wish { token, side, price, shares, kind: "FAK", neg_risk: false });
+    }
     for (kind, status, matched, reason) in [
         ("UPDATE", "LIVE", "2.857142", ""),
         ("trade", "", "", ""),

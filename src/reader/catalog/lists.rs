@@ -33,10 +33,7 @@ impl Reader {
     ) -> Result<(), Refused> {
         let params = Params::of(asked.request.query);
         let catalog = self.index.catalog();
-        let page = match paging {
-            Paging::Offset => params.page(EVENT_COLUMNS, EVENT_ORDERS)?,
-            Paging::Keyset => params.keyset_page(EVENT_COLUMNS, EVENT_ORDERS, catalog.events().len())?,
-        };
+        let page = paging.page(params, (EVENT_COLUMNS, EVENT_ORDERS), catalog.events().len())?;
         let mut filter = self.common_filter(params)?;
         filter.only = both(
             named(params.all(&["id"])?, |id| catalog.event_by_id(id)),
@@ -68,15 +65,12 @@ impl Reader {
         let params = Params::of(asked.request.query);
         let catalog = self.index.catalog();
         let mut filter = self.common_filter(params)?;
-        let page = match paging {
-            Paging::Offset => params.page(MARKET_COLUMNS, MARKET_ORDERS)?,
-            Paging::Keyset => {
-                filter.active = filter.active.or(Some(true));
-                filter.closed = filter.closed.or(Some(false));
-                filter.archived = filter.archived.or(Some(false));
-                params.keyset_page(MARKET_COLUMNS, MARKET_ORDERS, catalog.markets().len())?
-            }
-        };
+        let page = paging.page(params, (MARKET_COLUMNS, MARKET_ORDERS), catalog.markets().len())?;
+        if paging == Paging::Keyset {
+            filter.active = filter.active.or(Some(true));
+            filter.closed = filter.closed.or(Some(false));
+            filter.archived = filter.archived.or(Some(false));
+        }
         filter.mirror = params.flag("mirror")?;
         let form = market_form(params)?;
         filter.events = both(
@@ -204,12 +198,22 @@ impl Reader {
 }
 
 /// How a list is paged, and so what stands around its rows.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paging {
     /// By `offset`; the answer is the rows.
     Offset,
     /// By `after_cursor`; the answer has the rows and, unless they are the last, `next_cursor`.
     Keyset,
+}
+
+impl Paging {
+    /// The page that is asked for, of a list of at most so many rows.
+    fn page(self, params: Params<'_>, order: (Columns, &'static str), rows: usize) -> Result<Page, Refused> {
+        match self {
+            Self::Offset => params.page(order.0, order.1),
+            Self::Keyset => params.keyset_page(order.0, order.1, rows),
+        }
+    }
 }
 
 /// A page by cursor ends when it has so many bytes.

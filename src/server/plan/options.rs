@@ -168,7 +168,7 @@ keys! {
     "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
     "listen.http" Text listen_http "Address of the public listener; port 0 picks one.";
     "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
-    "listen.idle_s" Number listen_idle_s "Seconds for which a connection may ask nothing. More than proxies keep one: Caddy 120, Envoy 3600.";
+    "listen.idle_s" Number listen_idle_s "Seconds for which a connection may ask nothing. More than proxies in front keep one.";
     "cpu.policy" Text cpu_policy "auto: whole cores, near each other. spread: shards in caches apart. pack: as near as can be. explicit: as named below. unpinned.";
     "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
     "cpu.ingress" List cpu_ingress "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
