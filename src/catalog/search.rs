@@ -117,6 +117,8 @@ pub struct Found {
     pub hits_total: u64,
     /// Whether there are more hits after this page.
     pub has_more: bool,
+    /// Whose markets an event is shown with, as the query said; everybody's without one.
+    pub creator: Option<String>,
     /// What [`Catalog::page_of_hits`](super::Catalog::page_of_hits) cuts the answer by: the order
     /// asked for needs numbers that only the catalog has.
     pub page: Option<Page>,
@@ -258,7 +260,8 @@ impl Search {
         let hits_total = matches.len() as u64;
         let start = (query.page - 1).saturating_mul(query.limit_per_type);
         let end = start.saturating_add(query.limit_per_type);
-        let mut found = Found { hits_total, has_more: end < hits_total, ..Found::default() };
+        let creator = query.filter.creator.clone();
+        let mut found = Found { hits_total, has_more: end < hits_total, creator, ..Found::default() };
         if let Some((column, direction)) = query.order {
             found.hits = matches.iter().map(|one| one.hit.hit()).collect();
             let limit = usize::try_from(query.limit_per_type).unwrap_or(usize::MAX);

@@ -37,7 +37,8 @@ use crate::http::Endpoint;
 use crate::json::Writer;
 use lists::Paging;
 use params::Params;
-use scope::Scope;
+pub(super) use scope::Scope;
+pub(super) use write::HitForm;
 use write::{EventForm, MarketForm};
 
 const NO_ID: Refused = Refused::not_found("id not found");

@@ -23,6 +23,9 @@
 //! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
 //! there is `market-` and its own, because events and markets are numbered apart.
 //!
+//! A hit is shown as a list of events shows it, with its markets, as far as [`WHOLE_BYTES`] go; hits behind that, and
+//! one that alone is longer, only have what names them.
+//!
 //! The search finds numbers; the answer is written from what the catalog says of them at the time of the
 //! answer. `totalResults` counts events and markets, and `hasMore` tells whether more follow this page.
 //! Both are right at the moment of the answer: pages that are requested one after the other may overlap if
@@ -30,8 +33,9 @@
 
 use super::ask::Refused;
 use super::catalog::params::{Params, invalid};
+use super::catalog::{HitForm, Scope};
 use super::{ReadRequest, Reader};
-use crate::catalog::search::{Filter, Found, Hit, Query, TERM_BYTES_MAX};
+use crate::catalog::search::{Filter, Found, Query, TERM_BYTES_MAX};
 use crate::catalog::{Column, Direction};
 use crate::domain::{ItemKind, TimeMs};
 use crate::json::Writer;
@@ -41,6 +45,9 @@ const LIMIT_MAX: u64 = 500;
 
 /// Rows of one kind on a page by default.
 const LIMIT_DEFAULT: u64 = 25;
+
+/// Bytes of an answer from which on hits are only named.
+const WHOLE_BYTES: usize = 1 << 20;
 
 /// What hits can be ordered by besides the ranking.
 const SORTS: [(&str, Column); 7] = [
@@ -75,8 +82,16 @@ impl Reader {
         let sorted = found.page.as_ref().map(|page| catalog.page_of_hits(&found.hits, page, now));
         let mut json = Writer::new(out);
         json.open_object().key("events").open_array();
+        let scope = Scope { now, creator: found.creator.clone() };
         for hit in sorted.as_ref().unwrap_or(&found.hits) {
-            write_hit(&mut json, self, *hit);
+            let before = json.bytes();
+            if before < WHOLE_BYTES {
+                self.write_hit(&mut json, *hit, HitForm::Listed, &scope);
+            }
+            if WHOLE_BYTES <= json.bytes() {
+                json.cut(before);
+                self.write_hit(&mut json, *hit, HitForm::Named, &scope);
+            }
         }
         json.close_array().key("tags").open_array();
         let tags = catalog.shelf(ItemKind::Tag);
@@ -91,25 +106,6 @@ impl Reader {
         json.key("hasMore").boolean(found.has_more).key("totalResults").number(found.hits_total);
         json.close_object().close_object();
     }
-}
-
-fn write_hit(json: &mut Writer<'_>, reader: &Reader, hit: Hit) {
-    let catalog = reader.catalog();
-    json.open_object();
-    match hit {
-        Hit::Event(event) => {
-            let facts = &catalog.event(event).facts;
-            json.key("id").text(&facts.id).key("ticker").text(&facts.ticker);
-            json.key("slug").text(&facts.slug).key("title").text(&facts.title);
-        }
-        Hit::Market(market) => {
-            let market = catalog.market(market);
-            let facts = &market.facts;
-            json.key("id").text(&format!("market-{}", market.id)).key("ticker").text(&facts.slug);
-            json.key("slug").text(&facts.slug).key("title").text(&facts.question);
-        }
-    }
-    json.close_object();
 }
 
 fn query_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Query, Refused> {

@@ -261,7 +261,10 @@ impl Reading {
     /// Sends the search thread what it has to know, and answers the searches that it has done.
     fn search(&mut self, now: TimeMs) -> bool {
         let mut busy = self.searching.send(&self.followed.reader);
-        while let Some((job, found)) = self.searching.next_done() {
+        let began = Instant::now();
+        while began.elapsed() < READS_TIME
+            && let Some((job, found)) = self.searching.next_done()
+        {
             busy = true;
             match found {
                 Some(found) => {

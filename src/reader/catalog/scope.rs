@@ -9,11 +9,11 @@ use crate::catalog::Catalog;
 use crate::domain::{ItemKind, TimeMs};
 
 /// What an answer may hold.
-pub(super) struct Scope {
+pub(in crate::reader) struct Scope {
     /// When the answer is made.
-    pub(super) now: TimeMs,
+    pub(in crate::reader) now: TimeMs,
     /// The wallet or site that it is narrowed to; nobody's is left out without one.
-    pub(super) creator: Option<String>,
+    pub(in crate::reader) creator: Option<String>,
 }
 
 impl Scope {

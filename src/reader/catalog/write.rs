@@ -22,6 +22,7 @@ use super::super::books::shown_bests;
 use super::super::trades::base_fee;
 use super::super::{Reader, Token};
 use super::scope::Scope;
+use crate::catalog::search::Hit;
 use crate::catalog::{
     self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
 };
@@ -55,7 +56,45 @@ pub(super) enum MarketForm {
     InEvent,
 }
 
+/// How much of a search's hit is shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in crate::reader) enum HitForm {
+    /// As an item of a list of events.
+    Listed,
+    /// What names it.
+    Named,
+}
+
 impl Reader {
+    /// A hit of a search. A market without an event stands as an event whose only market it is.
+    pub(in crate::reader) fn write_hit(&self, json: &mut Writer<'_>, hit: Hit, form: HitForm, scope: &Scope) {
+        let catalog = self.index.catalog();
+        match hit {
+            Hit::Event(event) if form == HitForm::Listed => {
+                self.write_event(json, event, EventForm::Listed, scope);
+            }
+            Hit::Event(event) => {
+                let facts = &catalog.event(event).facts;
+                json.open_object().key("id").text(&facts.id).key("ticker").text(&facts.ticker);
+                json.key("slug").text(&facts.slug).key("title").text(&facts.title).close_object();
+            }
+            Hit::Market(number) => {
+                let market = catalog.market(number);
+                let facts = &market.facts;
+                json.open_object().key("id").text(&format!("market-{}", market.id));
+                json.key("ticker").text(&facts.slug).key("slug").text(&facts.slug);
+                json.key("title").text(&facts.question);
+                if form == HitForm::Listed {
+                    json.key("active").boolean(!facts.inactive).key("closed").boolean(market.is_closed());
+                    json.key("archived").boolean(facts.archived).key("markets").open_array();
+                    self.write_catalog_market(json, number, MarketForm::InEvent, scope);
+                    json.close_array();
+                }
+                json.close_object();
+            }
+        }
+    }
+
     pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, scope: &Scope) {
         let catalog = self.index.catalog();
         let event = catalog.event(number);
