@@ -244,7 +244,7 @@ impl Reader {
     /// [`Self::take_unreadable`] says why.
     pub fn answer(&mut self, request: &ReadRequest<'_>, out: &mut Vec<u8>) -> u16 {
         debug_assert!(!self.is_for_streams, "its lists are not whole");
-        if request.endpoint == Endpoint::Leaderboard {
+        if matches!(request.endpoint, Endpoint::Leaderboard | Endpoint::LeaderboardV2) {
             self.wallets.turn(request.now);
         }
         let start = out.len();

@@ -39,7 +39,7 @@
 //! | `holdings` | lots by wallet and by market |
 //! | `activity` | everything that happened, in rows of 48 bytes |
 //! | `keep` | what a snapshot holds of all this |
-//! | `standing` | volume and profit of wallets, by the hour |
+//! | `standing` | trades and profit of wallets, by the hour |
 
 mod activity;
 mod holdings;
@@ -50,7 +50,7 @@ mod standing;
 pub use activity::{Activity, Kind, Role, Row, Rows};
 pub use holdings::{Holding, Holdings};
 pub use lot::{Atto, Figures, Lot, ratio, rounded};
-pub use standing::{Period, Standings, Totals};
+pub use standing::{HOURS_KEPT, Period, Standings, Totals, Traded};
 
 use crate::domain::{Collateral, MarketNo, Outcome, Payout, Position, Shares, Side, TimeMs, WalletNo};
 

@@ -17,7 +17,7 @@ const DOCUMENT: &str = include_str!("openapi/document.json");
 const COMPONENTS: &str = include_str!("openapi/components.json");
 
 /// The operations by path.
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 13] = [
     include_str!("openapi/paths/trading.json"),
     include_str!("openapi/paths/safety.json"),
     include_str!("openapi/paths/books.json"),
@@ -28,6 +28,7 @@ const PATHS: [&str; 12] = [
     include_str!("openapi/paths/keyset.json"),
     include_str!("openapi/paths/wallets.json"),
     include_str!("openapi/paths/activity.json"),
+    include_str!("openapi/paths/data.json"),
     include_str!("openapi/paths/programmes.json"),
     include_str!("openapi/paths/service.json"),
 ];
@@ -36,7 +37,7 @@ const PATHS: [&str; 12] = [
 pub(super) const WORDS: &str = include_str!("openapi/schemas/words.json");
 
 /// The shapes by name.
-const SCHEMAS: [&str; 9] = [
+const SCHEMAS: [&str; 10] = [
     WORDS,
     include_str!("openapi/schemas/common.json"),
     include_str!("openapi/schemas/trading.json"),
@@ -46,6 +47,7 @@ const SCHEMAS: [&str; 9] = [
     include_str!("openapi/schemas/catalog.json"),
     include_str!("openapi/schemas/wallets.json"),
     include_str!("openapi/schemas/activity.json"),
+    include_str!("openapi/schemas/data.json"),
 ];
 
 /// The whole document, assembled at first use.

@@ -193,6 +193,23 @@ routes! {
         Get "/volume" WalletVolume, "What a wallet traded.";
         Get "/other" OtherSize, "A wallet's shares of an event's unnamed outcome.";
         Get "/v1/leaderboard" Leaderboard, "Wallets by profit or volume.";
+        Get "/v2/positions" PositionsV2, "Positions of a wallet or a market.";
+        Get "/v2/trades" TradesV2, "Trades of wallets and markets.";
+        Get "/v2/activity" ActivityV2, "A wallet's activity.";
+        Get "/v2/value" ValueV2, "What a wallet's positions are worth.";
+        Get "/v2/prices-history" PricesHistoryV2, "A token's prices over time.";
+        Get "/v2/holders" HoldersV2, "The largest holders of tokens.";
+        Get "/v2/oi" OpenInterestV2, "The collateral behind markets' shares.";
+        Get "/v2/live-volume" LiveVolumeV2, "Shares that were traded in events' markets.";
+        Get "/v2/tokens" TokensV2, "What tokens are.";
+        Get "/v2/resolutions" ResolutionsV2, "Whether markets are resolved, and how.";
+        Get "/v2/leaderboard" LeaderboardV2, "Wallets by profit or volume.";
+        Get "/v2/user-stats" UserStatsV2, "In how many markets a wallet traded, and its biggest gain.";
+        Get "/v2/user-volume" UserVolumeV2, "What a wallet traded on some days.";
+        Get "/v2/user-pnl" UserPnlV2, "A wallet's profit over time.";
+        Get "/v2/positions/combos" | Get "/v2/activity/combos" CombosV2, "Combinations of markets: none.";
+        Get "/v2/builders/leaderboard" BuildersV2, "Builders by volume: none.";
+        Get "/v2/builders/volume" BuildersVolumeV2, "Builders by volume over time: none.";
     }
     Stream {
         Get "/ws/market" MarketStream, "Books and trades as they change.";

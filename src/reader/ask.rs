@@ -244,16 +244,6 @@ impl<'a> Asked<'a> {
         pairs.find(|(name, _)| !names.contains(&&**name)).map(|(name, value)| (name, value.raw()))
     }
 
-    /// The first pair of the query whose name occurred before it, its value undecoded.
-    pub(super) fn pair_again(&self) -> Option<(Cow<'a, str>, &'a str)> {
-        let pairs = || self.request.query.pairs();
-        let stands_before = |at: usize, name: &str| pairs().take(at).any(|(before, _)| before == name);
-        let mut numbered = pairs().enumerate();
-        numbered
-            .find(|(at, (name, _))| stands_before(*at, name))
-            .map(|(_, (name, value))| (name, value.raw()))
-    }
-
     /// The body as an object that has none of `names` in another spelling.
     pub(super) fn object(&self, names: &[&'static str]) -> Result<Value, Refused> {
         let body: Value =

@@ -191,11 +191,11 @@ impl History {
         (0 < bars.last_minute).then(|| [bars.first_minute, bars.last_minute].map(second))
     }
 
-    /// The prices of a window, oldest first. The first is that of the step in which the window
-    /// begins: if no price was noted in it, the price that stood then, if there was any.
-    pub(super) fn prices(&self, market: MarketNo, window: Window) -> Vec<(u64, HalfSteps)> {
+    /// The prices of a window, oldest first, and the step that they have, in seconds. The first is that of the step in
+    /// which the window begins: if no price was noted in it, the price that stood then, if there was any.
+    pub(super) fn prices(&self, market: MarketNo, window: Window) -> (u64, Vec<(u64, HalfSteps)>) {
         let Some(bars) = self.markets.get(market.index()).and_then(Option::as_ref) else {
-            return Vec::new();
+            return (window.step, Vec::new());
         };
         let wanted = STEPS_S.iter().position(|step| window.step <= *step).unwrap_or(STEPS - 1);
         let reaches = |place: &usize| {
@@ -213,7 +213,7 @@ impl History {
             let opens_with = ring.bars.get(first).map(|bar| bar.start_s());
             before.start_s() < start_s && opens_with != Some(start_s) && window.start <= window.end
         });
-        standing.map(|before| (start_s, before.price)).into_iter().chain(said).collect()
+        (step, standing.map(|before| (start_s, before.price)).into_iter().chain(said).collect())
     }
 
     /// What a snapshot keeps, market by market.

@@ -167,7 +167,7 @@ impl Reader {
     fn write_points(&self, json: &mut Writer<'_>, token: Token, span: &Span) {
         json.open_array();
         if let Some(known_s) = self.history.known_s(token.market) {
-            for (start_s, price) in self.history.prices(token.market, span.window(known_s)) {
+            for (start_s, price) in self.history.prices(token.market, span.window(known_s)).1 {
                 json.open_object().key("t").number(start_s);
                 json.key("p").millionths_number(price.millionths(token.outcome)).close_object();
             }

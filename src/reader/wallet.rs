@@ -13,6 +13,7 @@
 //! | `history` | `/activity`, `/trades`, `/markets/live-activity` |
 //! | `markets` | `/holders`, `/oi`, `/live-volume` |
 //! | `standing` | `/traded`, `/volume`, `/other`, `/v1/leaderboard` |
+//! | `v2` | the same in the words of the second version, `/v2/…` |
 //!
 //! - An unknown wallet has no rows, and that is no error.
 //! - A name in the query that the route does not know is refused, because a misspelt filter must
@@ -29,9 +30,10 @@ mod params;
 mod positions;
 mod rows;
 mod standing;
+mod v2;
 
 use super::Reader;
-use super::ask::{Asked, Refused, no_route};
+use super::ask::{Asked, Refused};
 use super::index::Index;
 use crate::catalog::Column;
 use crate::domain::{Address, ConditionId, MarketNo, Outcome, Position, Shares, TimeMs, WalletNo};
@@ -149,13 +151,13 @@ impl Reader {
             Endpoint::WalletVolume => self.wallet_volume(asked, json),
             Endpoint::OtherSize => self.other_size(asked, json),
             Endpoint::Leaderboard => self.leaderboard(asked, json),
-            _ => Err(no_route()),
+            _ => self.write_v2(asked, json),
         }
     }
 
     /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.
     fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        let (conditions, events) = (params.markets_filter()?, params.events_filter("eventId")?);
+        let (conditions, events) = (params.conditions_filter("market")?, params.events_filter("eventId")?);
         if conditions.is_some() && events.is_some() {
             return Err(twice_named("eventId"));
         }

@@ -9,6 +9,7 @@ use super::{Act, Entry};
 use crate::domain::byte::byte_enum;
 use crate::domain::{Collateral, MarketNo, Outcome, Position, Shares, Side, TimeMs, WalletNo};
 use crate::memory::wire::{Damage, bytes, structs};
+use std::ops::Range;
 
 byte_enum! {
     /// What a row is about.
@@ -169,15 +170,36 @@ impl Activity {
         self.listed(indices(&self.by_wallet, wallet.index()))
     }
 
-    /// The rows of `wallet` from second `start` to second `end`, both included, oldest first.
+    /// The places, among all rows, of what happened from second `start` to second `end`, both included.
     #[must_use]
-    pub fn span(&self, wallet: WalletNo, start: u64, end: u64) -> impl Rows<'_> {
-        let indices = indices(&self.by_wallet, wallet.index());
-        let before =
-            |second: u64| indices.partition_point(|&index| self.rows[index as usize].time.seconds() < second);
+    pub fn places(&self, start: u64, end: u64) -> Range<usize> {
+        let before = |second: u64| self.rows.partition_point(|row| row.time.seconds() < second);
         let from = before(start);
-        let until = end.checked_add(1).map_or(indices.len(), before).max(from);
-        self.listed(&indices[from..until])
+        from..end.checked_add(1).map_or(self.rows.len(), before).max(from)
+    }
+
+    /// The place, among all rows, of one of them.
+    ///
+    /// # Panics
+    ///
+    /// If it is none of them.
+    #[must_use]
+    pub fn place_of(&self, row: &Row) -> usize {
+        let of_frame = self.rows.partition_point(|other| other.position < row.position);
+        let place = self.rows[of_frame..].iter().position(|other| std::ptr::eq(other, row));
+        of_frame + place.expect("one of these rows")
+    }
+
+    /// The rows of `wallet` at these places among all rows, oldest first.
+    #[must_use]
+    pub fn of_wallet_at(&self, wallet: WalletNo, places: Range<usize>) -> impl Rows<'_> {
+        self.listed(cut(indices(&self.by_wallet, wallet.index()), places))
+    }
+
+    /// The trades of `market` at these places among all rows, takers and makers, oldest first.
+    #[must_use]
+    pub fn trades_at(&self, market: MarketNo, places: Range<usize>) -> impl Rows<'_> {
+        self.listed(cut(indices(&self.trades_by_market, market.index()), places))
     }
 
     /// The trades of `market`, takers and makers, oldest first.
@@ -231,6 +253,13 @@ impl Activity {
             list(&mut self.trades_by_market, market.index()).push(index);
         }
     }
+}
+
+/// Those of the ascending `indices` that are in `places`.
+fn cut(indices: &[u32], places: Range<usize>) -> &[u32] {
+    let before = |place: usize| indices.partition_point(|&index| (index as usize) < place);
+    let from = before(places.start);
+    &indices[from..before(places.end).max(from)]
 }
 
 fn indices(lists: &[Vec<u32>], index: usize) -> &[u32] {

@@ -19,7 +19,7 @@ const PARTS: &[Part<Wallets>] = &[
     },
     Part {
         name: *b"w.stand ",
-        put: |wallets, out| wallets.standings.kept().iter().for_each(|standing| out.value(standing)),
+        put: |wallets, out| wallets.standings.kept().for_each(|standing| out.value(&standing)),
         take: |wallets, input| wallets.standings.take_wallet(&Wire::take(input)?),
     },
     Part {

@@ -2,7 +2,7 @@
 //! from all of them whenever it is asked for. Averages are kept as averages, as the venues'
 //! subgraph does it, and not as costs; they are floats, so they are compared with some room.
 
-use super::{Act, Entry, Kind, Role};
+use super::{Act, Entry, Kind, Role, Totals, Traded};
 use crate::domain::{MarketNo, Outcome, Side, WalletNo};
 
 const MILLIONTHS: f64 = 1e6;
@@ -130,28 +130,38 @@ impl Naive {
         self.entries.iter().filter(of).map(named).collect()
     }
 
-    /// What a wallet traded since `from_ms`, in millionths, and how many markets it ever traded in.
-    pub(super) fn volume(&self, wallet: WalletNo, from_ms: u64) -> (u128, usize) {
+    /// What a wallet traded since `from_ms`, without its profit, and how many markets it ever traded in.
+    pub(super) fn traded(&self, wallet: WalletNo, from_ms: u64) -> (Totals, usize) {
         let mut markets = std::collections::BTreeSet::new();
-        let mut volume = 0;
+        let mut totals = Totals::default();
         for entry in &self.entries {
             if let Act::Traded(trade) = entry.act
                 && entry.wallet == wallet
             {
                 markets.insert(trade.market);
-                volume += if from_ms <= entry.time.0 { u128::from(trade.leg.0) } else { 0 };
+                if from_ms <= entry.time.0 {
+                    totals.volume += u128::from(trade.leg.0);
+                    totals.shares += u128::from(trade.shares.0);
+                    totals.trades += 1;
+                }
             }
         }
-        (volume, markets.len())
+        (totals, markets.len())
     }
 
-    /// What the takers of a market traded, in millionths.
-    pub(super) fn market_volume(&self, market: MarketNo) -> u128 {
-        let of = |entry: &Entry| match entry.act {
-            Act::Traded(trade) if trade.market == market && trade.role == Role::Taker => trade.leg.0.into(),
-            _ => 0,
-        };
-        self.entries.iter().map(of).sum()
+    /// What the takers of a market traded.
+    pub(super) fn traded_in(&self, market: MarketNo) -> Traded {
+        let mut sum = Traded::default();
+        for entry in &self.entries {
+            if let Act::Traded(trade) = entry.act
+                && trade.market == market
+                && trade.role == Role::Taker
+            {
+                sum.collateral += u128::from(trade.leg.0);
+                sum.shares += u128::from(trade.shares.0);
+            }
+        }
+        sum
     }
 }
 

@@ -1,4 +1,4 @@
-//! Volume and booked profit of wallets, in all and by the hour, and the volume of markets in all.
+//! What wallets traded and the profit that they booked, in all and by the hour, and what was traded in markets in all.
 //!
 //! A period other than [`Period::All`] is a number of hours; the current hour counts as a whole one. A
 //! ranking looks at every wallet, so each period has a **board** with the sum of each wallet: an act is added
@@ -9,12 +9,12 @@ use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
 use crate::memory::wire::{Damage, structs};
 use std::collections::BTreeMap;
-use std::ops::{AddAssign, SubAssign};
+use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Hours in the longest period other than [`Period::All`].
-const HOURS_MAX: u64 = 30 * 24;
+/// Hours in the longest period other than [`Period::All`]: at least so many are kept, up to that of the last act.
+pub const HOURS_KEPT: u64 = 30 * 24;
 
 /// A span of time up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Period {
         match self {
             Self::Day => 24,
             Self::Week => 7 * 24,
-            Self::Month => HOURS_MAX,
+            Self::Month => HOURS_KEPT,
             Self::All => u64::MAX,
         }
     }
@@ -48,6 +48,10 @@ impl Period {
 pub struct Totals {
     /// Collateral of its trades without fees, in millionths; bought and sold alike.
     pub volume: u128,
+    /// Shares of its trades, in millionths; bought and sold alike.
+    pub shares: u128,
+    /// Its trades: a taker's order is one, and so is each fill of a maker's.
+    pub trades: u64,
     /// Profit booked, in atto.
     pub realized: i128,
 }
@@ -55,6 +59,8 @@ pub struct Totals {
 impl AddAssign for Totals {
     fn add_assign(&mut self, other: Self) {
         self.volume += other.volume;
+        self.shares += other.shares;
+        self.trades += other.trades;
         self.realized += other.realized;
     }
 }
@@ -62,8 +68,37 @@ impl AddAssign for Totals {
 impl SubAssign for Totals {
     fn sub_assign(&mut self, other: Self) {
         self.volume -= other.volume;
+        self.shares -= other.shares;
+        self.trades -= other.trades;
         self.realized -= other.realized;
     }
+}
+
+impl Add for Totals {
+    type Output = Self;
+
+    fn add(mut self, other: Self) -> Self {
+        self += other;
+        self
+    }
+}
+
+impl Sub for Totals {
+    type Output = Self;
+
+    fn sub(mut self, other: Self) -> Self {
+        self -= other;
+        self
+    }
+}
+
+/// What takers traded in a market.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traded {
+    /// Collateral that they paid or got, without fees, in millionths.
+    pub collateral: u128,
+    /// Shares, in millionths.
+    pub shares: u128,
 }
 
 /// The standing of one wallet as a snapshot keeps it.
@@ -75,7 +110,8 @@ pub(super) struct Kept {
 }
 
 structs! {
-    Totals { volume, realized }
+    Totals { volume, shares, trades, realized }
+    Traded { collateral, shares }
     Kept { all, markets, hours }
 }
 
@@ -84,8 +120,20 @@ structs! {
 struct Standing {
     /// How many markets it ever traded in.
     markets: u32,
-    /// The hour of its last act, and the wallet's place in the list of that hour.
-    last: Option<(u64, u32)>,
+    /// Its last hour with an act.
+    last: Option<HourPlace>,
+}
+
+/// An hour, and a wallet's place in the list of that hour.
+type HourPlace = (u64, u32);
+
+/// What one wallet did in one hour.
+#[derive(Clone, Copy, Debug)]
+struct Done {
+    wallet: WalletNo,
+    totals: Totals,
+    /// The wallet's hour with an act before this one.
+    before: Option<HourPlace>,
 }
 
 /// What every wallet did in one period.
@@ -103,8 +151,8 @@ pub struct Standings {
     /// By period; as long as `wallets`.
     boards: [Board; Period::ALL.len()],
     /// By hour, what each wallet did that acted in it, in the order of their first acts.
-    hours: BTreeMap<u64, Vec<(WalletNo, Totals)>>,
-    volumes: Vec<u128>,
+    hours: BTreeMap<u64, Vec<Done>>,
+    volumes: Vec<Traded>,
 }
 
 impl Standings {
@@ -132,34 +180,38 @@ impl Standings {
         self.turn_to(self.newest().max(now.0 / HOUR_MS));
     }
 
-    /// Collateral that the takers in `market` paid or got, without fees, in millionths.
+    /// What `wallet` did in each hour that is kept and in which it acted, newest first. Hours count from 1970; at
+    /// least those of [`Period::Month`] are kept.
+    pub fn hours_of(&self, wallet: WalletNo) -> impl Iterator<Item = (u64, Totals)> {
+        let mut next = self.wallets.get(wallet.index()).and_then(|standing| standing.last);
+        std::iter::from_fn(move || {
+            let (hour, place) = next?;
+            let done = self.hours.get(&hour)?[place as usize];
+            next = done.before;
+            Some((hour, done.totals))
+        })
+    }
+
+    /// What was traded in `market`.
     #[must_use]
-    pub fn volume(&self, market: MarketNo) -> u128 {
-        self.volumes.get(market.index()).copied().unwrap_or(0)
+    pub fn volume(&self, market: MarketNo) -> Traded {
+        self.volumes.get(market.index()).copied().unwrap_or_default()
     }
 
     /// The volumes of all markets up to the last that ever traded.
-    pub(super) fn volumes(&self) -> &[u128] {
+    pub(super) fn volumes(&self) -> &[Traded] {
         &self.volumes
     }
 
     /// Every wallet up to the last that ever traded or gained.
-    pub(super) fn kept(&self) -> Vec<Kept> {
-        let mut hours = vec![0; self.wallets.len()];
-        self.hours.values().flatten().for_each(|(wallet, _)| hours[wallet.index()] += 1);
-        let rows = self.wallets.iter().zip(self.board(Period::All)).zip(hours);
-        let kept = rows.map(|((row, &all), hours)| Kept {
-            all,
-            markets: row.markets,
-            hours: Vec::with_capacity(hours),
-        });
-        let mut kept: Vec<Kept> = kept.collect();
-        for (&hour, rows) in &self.hours {
-            for &(wallet, totals) in rows {
-                kept[wallet.index()].hours.push((hour, totals));
-            }
-        }
-        kept
+    pub(super) fn kept(&self) -> impl Iterator<Item = Kept> {
+        (0..).map(WalletNo).zip(&self.wallets).zip(self.board(Period::All)).map(
+            |((wallet, standing), &all)| {
+                let mut hours: Vec<(u64, Totals)> = self.hours_of(wallet).collect();
+                hours.reverse();
+                Kept { all, markets: standing.markets, hours }
+            },
+        )
     }
 
     /// Takes the next wallet of a state that was kept.
@@ -167,11 +219,15 @@ impl Standings {
         let in_order = kept.hours.is_sorted_by(|(one, _), (next, _)| one < next);
         let last = kept.hours.last().is_none_or(|(hour, _)| *hour <= u64::MAX / HOUR_MS);
         // As far from overflowing as any sum over some of the hours can come.
-        let mut volumes = kept.hours.iter().map(|(_, totals)| totals.volume);
-        let volume = volumes.try_fold(0_u128, u128::checked_add).is_some_and(|sum| sum <= kept.all.volume);
-        let mut gains = kept.hours.iter().map(|(_, totals)| totals.realized.unsigned_abs());
-        let gained = gains.try_fold(0_u128, u128::checked_add).is_some_and(|sum| sum < 1 << 127);
-        if !in_order || !last || !volume || !gained {
+        let within = |all: u128, of: fn(&Totals) -> u128| {
+            let mut hours = kept.hours.iter().map(|(_, totals)| of(totals));
+            hours.try_fold(0, u128::checked_add).is_some_and(|sum| sum <= all)
+        };
+        let sums = within(kept.all.volume, |totals| totals.volume)
+            && within(kept.all.shares, |totals| totals.shares)
+            && within(kept.all.trades.into(), |totals| totals.trades.into())
+            && within(i128::MAX.unsigned_abs(), |totals| totals.realized.unsigned_abs());
+        if !in_order || !last || !sums {
             return Err(Damage::of("hours of a wallet"));
         }
         let wallet = WalletNo(u32::try_from(self.wallets.len()).expect("wallet numbers are u32"));
@@ -185,7 +241,7 @@ impl Standings {
     }
 
     /// Takes the next market's volume of a state that was kept.
-    pub(super) fn take_volume(&mut self, volume: u128) {
+    pub(super) fn take_volume(&mut self, volume: Traded) {
         self.volumes.push(volume);
     }
 
@@ -197,18 +253,20 @@ impl Standings {
 
     /// `wallet` books a profit, in atto.
     pub(super) fn gain(&mut self, wallet: WalletNo, time: TimeMs, gained: i128) {
-        self.add(wallet, time, Totals { volume: 0, realized: gained });
+        self.add(wallet, time, Totals { realized: gained, ..Totals::default() });
     }
 
     /// `wallet` trades, and books a profit by it.
     pub(super) fn trade(&mut self, wallet: WalletNo, time: TimeMs, trade: &Trade, gained: i128) {
-        self.add(wallet, time, Totals { volume: trade.leg.0.into(), realized: gained });
+        let (volume, shares) = (u128::from(trade.leg.0), u128::from(trade.shares.0));
+        self.add(wallet, time, Totals { volume, shares, trades: 1, realized: gained });
         if trade.role == Role::Taker {
             let index = trade.market.index();
             if self.volumes.len() <= index {
-                self.volumes.resize(index + 1, 0);
+                self.volumes.resize(index + 1, Traded::default());
             }
-            self.volumes[index] += u128::from(trade.leg.0);
+            self.volumes[index].collateral += volume;
+            self.volumes[index].shares += shares;
         }
     }
 
@@ -227,12 +285,12 @@ impl Standings {
     /// Adds what `wallet` did in an hour, which is not before that of its last act.
     fn count(&mut self, wallet: WalletNo, hour: u64, totals: Totals) {
         let rows = self.hours.entry(hour).or_default();
-        match self.wallets[wallet.index()].last {
-            Some((last, place)) if last == hour => rows[place as usize].1 += totals,
-            _ => {
+        match &mut self.wallets[wallet.index()].last {
+            Some((last, place)) if *last == hour => rows[*place as usize].totals += totals,
+            last => {
                 let place = u32::try_from(rows.len()).expect("a row a wallet, whose numbers are u32");
-                self.wallets[wallet.index()].last = Some((hour, place));
-                rows.push((wallet, totals));
+                let before = last.replace((hour, place));
+                rows.push(Done { wallet, totals, before });
             }
         }
         for board in self.boards.iter_mut().filter(|board| board.first <= hour) {
@@ -245,11 +303,9 @@ impl Standings {
     fn turn_to(&mut self, hour: u64) {
         for (board, period) in self.boards.iter_mut().zip(Period::ALL) {
             let (before, first) = (board.first, first_of(period, hour));
-            for &(wallet, totals) in
-                self.hours.range(before.min(first)..before.max(first)).flat_map(|row| row.1)
-            {
-                let sum = &mut board.sums[wallet.index()];
-                if before < first { *sum -= totals } else { *sum += totals }
+            for done in self.hours.range(before.min(first)..before.max(first)).flat_map(|row| row.1) {
+                let sum = &mut board.sums[done.wallet.index()];
+                if before < first { *sum -= done.totals } else { *sum += done.totals }
             }
             board.first = first;
         }

@@ -95,11 +95,19 @@ impl Pair {
             let from_ms = (hour + 1).saturating_sub(hours) * HOUR_MS;
             for wallet in (0..WALLETS).map(WalletNo) {
                 let since = self.booked.iter().filter(|(time, of, _)| *of == wallet && from_ms <= *time);
-                let (volume, markets) = self.naive.volume(wallet, from_ms);
-                let naive = Totals { volume, realized: since.map(|(_, _, gained)| gained).sum() };
+                let (traded, markets) = self.naive.traded(wallet, from_ms);
+                let naive = Totals { realized: since.map(|(_, _, gained)| gained).sum(), ..traded };
                 let shown = standings.board(period).get(wallet.index()).copied().unwrap_or_default();
                 assert_eq!(shown, naive, "{period:?} of {wallet:?} at {now}");
                 assert_eq!(standings.markets(wallet) as usize, markets);
+                if period == Period::Month {
+                    let hours: Vec<_> = standings.hours_of(wallet).collect();
+                    assert!(hours.is_sorted_by(|(one, _), (next, _)| next < one), "newest first");
+                    let mut sum = Totals::default();
+                    let within = hours.iter().filter(|(hour, _)| from_ms <= hour * HOUR_MS);
+                    within.for_each(|(_, totals)| sum += *totals);
+                    assert_eq!(sum, naive, "its hours add up");
+                }
             }
         }
     }
@@ -126,7 +134,7 @@ impl Pair {
             self.check_wallet(wallet);
         }
         for market in (0..MARKETS).map(MarketNo) {
-            assert_eq!(self.wallets.standings().volume(market), self.naive.market_volume(market));
+            assert_eq!(self.wallets.standings().volume(market), self.naive.traded_in(market));
         }
     }
 
@@ -135,7 +143,8 @@ impl Pair {
         for (start, end) in
             [(0, u64::MAX), (last / 2, last), (last, last), (last + 1, last), (last, last / 2)]
         {
-            let rows = self.wallets.activity().span(wallet, start, end);
+            let activity = self.wallets.activity();
+            let rows = activity.of_wallet_at(wallet, activity.places(start, end));
             let rows: Vec<_> = rows.map(|row| (row.position.0, row.kind)).collect();
             assert_eq!(rows, self.naive.activity(wallet, start, end), "{start}..={end}");
         }

@@ -109,7 +109,7 @@ fn random_lives_are_told_as_a_list_of_everything_tells_them() {
             let end = start + draw.below(end_s - start_s);
             let step = STEPS_S[usize::try_from(draw.below(5)).expect("small")];
             let window = Window { start, end, step };
-            assert_eq!(history.prices(RAIN, window), plain(&said, window), "seed {seed}: {window:?}");
+            assert_eq!(history.prices(RAIN, window).1, plain(&said, window), "seed {seed}: {window:?}");
         }
     }
 }
@@ -125,7 +125,7 @@ fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
     history.quoted(RAIN, at(2), &Levels::default());
     history.quoted(RAIN, at(3), &book(6_000, 6_002));
     let first = at(0).seconds();
-    let all = |start, step| history.prices(RAIN, Window { start, end: first + 600, step });
+    let all = |start, step| history.prices(RAIN, Window { start, end: first + 600, step }).1;
     let millionths = |outcome: Outcome| {
         all(first, 60).into_iter().map(|(t, p)| (t - first, p.millionths(outcome))).collect::<Vec<_>>()
     };
@@ -155,7 +155,7 @@ fn a_ring_keeps_its_bars_and_a_window_beyond_it_gets_the_next_longer_step() {
     };
     let points = |history: &History| {
         let end = begin_s + 10_000 * MINUTE_S;
-        history.prices(RAIN, Window { start: begin_s, end, step: MINUTE_S }).len() as u64
+        history.prices(RAIN, Window { start: begin_s, end, step: MINUTE_S }).1.len() as u64
     };
     for (until, expected) in
         [(minutes - 1, minutes - 1), (minutes, minutes), (minutes + 1, (minutes + 1).div_ceil(5))]
@@ -165,7 +165,7 @@ fn a_ring_keeps_its_bars_and_a_window_beyond_it_gets_the_next_longer_step() {
     }
     // From one minute later on, the ring still reaches: its first point is the price that stood.
     let later = Window { start: begin_s + MINUTE_S, end: begin_s + 10_000 * MINUTE_S, step: MINUTE_S };
-    assert_eq!(history.prices(RAIN, later).len() as u64, minutes);
+    assert_eq!(history.prices(RAIN, later).1.len() as u64, minutes);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn no_market_keeps_more_than_8192_bars() {
     assert_eq!(count, BARS_OF_MARKET_MAX);
     // A window that not even the longest step reaches starts at its oldest bar.
     let window = Window { start: 0, end: end_ms / 1_000, step: MINUTE_S };
-    assert_eq!(history.prices(RAIN, window).len(), BARS_MAX[STEPS - 1]);
+    assert_eq!(history.prices(RAIN, window).1.len(), BARS_MAX[STEPS - 1]);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn time_that_goes_back_a_little_is_told_as_if_it_stood_still() {
     history.traded(RAIN, TimeMs(START_MS - MINUTE_MS), price(5_100));
     let window = Window { start: START_MS / 1_000, end: START_MS / 1_000, step: MINUTE_S };
     let minute = START_MS / 1_000 - START_MS / 1_000 % 60;
-    assert_eq!(history.prices(RAIN, window), [(minute, HalfSteps(10_200))]);
+    assert_eq!(history.prices(RAIN, window).1, [(minute, HalfSteps(10_200))]);
 }
 
 #[test]

@@ -74,8 +74,10 @@ const WRONG: &[(&Name, isize, &[u8], &str)] = &[
     (b"w.acts  ", 44, &[0], "row of activity"),
     (b"w.acts  ", -48, FAR, "row of activity"),
     (b"w.stand ", 0, &[0; 16], "hours of a wallet"),
-    (b"w.stand ", 32, NONE, "markets of a wallet"),
-    (b"w.stand ", 40, &[0xff; 8], "hours of a wallet"),
+    (b"w.stand ", 16, &[0; 16], "hours of a wallet"),
+    (b"w.stand ", 32, &[0; 8], "hours of a wallet"),
+    (b"w.stand ", 56, NONE, "markets of a wallet"),
+    (b"w.stand ", 64, &[0xff; 8], "hours of a wallet"),
 ];
 
 /// A state in which no part is empty.

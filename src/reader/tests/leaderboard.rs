@@ -1,7 +1,7 @@
 //! The leaderboard as time moves on, against sums over everything that ever happened.
 
 use super::*;
-use crate::wallet::{Totals, rounded};
+use crate::wallet::rounded;
 use proptest::prelude::*;
 
 const HOUR_MS: u64 = 3_600_000;
@@ -33,7 +33,7 @@ fn step() -> impl Strategy<Value = Step> {
 /// An exchange, and when which wallet traded and gained what.
 struct Board {
     exchange: Exchange,
-    acts: Vec<(u64, WalletNo, Totals)>,
+    acts: Vec<(u64, WalletNo, u128, i128)>,
 }
 
 impl Board {
@@ -50,7 +50,7 @@ impl Board {
             let leg = u128::from(step.cents) * u128::from(step.shares * SHARE) / 100;
             let volume = if [seller, buyer].contains(&trader) { leg } else { 0 };
             let realized = realized(exchange, trader) - before;
-            self.acts.push((exchange.now, trader, Totals { volume, realized }));
+            self.acts.push((exchange.now, trader, volume, realized));
         }
         let time = exchange.now;
         exchange.now += step.ahead_ms;
@@ -87,8 +87,8 @@ impl Board {
     fn naive(&self, hours: u64, by_profit: bool) -> Vec<String> {
         let from_ms = (self.exchange.now / HOUR_MS + 1).saturating_sub(hours) * HOUR_MS;
         let sum = |trader: WalletNo| {
-            let own = self.acts.iter().filter(|(time, of, _)| *of == trader && from_ms <= *time);
-            own.fold((0, 0), |(volume, realized), (_, _, act)| (volume + act.volume, realized + act.realized))
+            let own = self.acts.iter().filter(|(time, of, ..)| *of == trader && from_ms <= *time);
+            own.fold((0, 0), |sum, (_, _, volume, realized)| (sum.0 + volume, sum.1 + realized))
         };
         let mut rows = TRADERS.map(|trader| (sum(trader), address_text(trader))).to_vec();
         rows.retain(|(sums, _)| *sums != (0, 0));

@@ -2,6 +2,7 @@
 //! lists made plainly.
 
 mod markets;
+mod v2;
 
 use super::*;
 use crate::domain::Payout;

@@ -24,7 +24,7 @@ const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 10_000 };
 const ROWS_LOOKED_AT_MAX: usize = 1_000_000;
 
 /// What other venues show as the outcome of a row without one.
-const NO_OUTCOME: u64 = 999;
+pub(super) const NO_OUTCOME: u64 = 999;
 
 /// Trades in one market's live activity, which takes no parameters.
 const LIVE_ROWS: usize = 100;
@@ -33,11 +33,11 @@ const LIVE_ROWS: usize = 100;
 const NARROW_ACTIVITY: &str = "a start and an end with fewer rows between them";
 const NARROW_TRADES: &str = "a user, a market, or takerOnly=false";
 
-const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
+pub(super) const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
 /// Types that other venues have and this exchange does not; asking for them is no mistake, but they
 /// match nothing.
-const TYPES_ELSEWHERE: [&str; 6] =
+pub(super) const TYPES_ELSEWHERE: [&str; 6] =
     ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE", "TAKER_REBATE", RUST_MAKER_REBATE];
 
 /// As the Rust SDK writes it.
@@ -55,13 +55,13 @@ const SORTS: [(&str, SortBy); 3] =
 
 /// What a list of rows is narrowed to.
 #[derive(Default)]
-struct Filter {
-    kinds: Option<Vec<Kind>>,
-    markets: Option<BTreeSet<MarketNo>>,
-    side: Option<Side>,
-    role: Option<Role>,
-    cash_min: u64,
-    shares_min: u64,
+pub(super) struct Filter {
+    pub(super) kinds: Option<Vec<Kind>>,
+    pub(super) markets: Option<BTreeSet<MarketNo>>,
+    pub(super) side: Option<Side>,
+    pub(super) role: Option<Role>,
+    pub(super) cash_min: u64,
+    pub(super) shares_min: u64,
 }
 
 impl Filter {
@@ -75,7 +75,7 @@ impl Filter {
             && self.shares_min == 0
     }
 
-    fn passes(&self, row: &Row) -> bool {
+    pub(super) fn passes(&self, row: &Row) -> bool {
         let trade = row.kind == Kind::Trade;
         self.kinds.as_ref().is_none_or(|kinds| kinds.contains(&row.kind))
             && self.side.is_none_or(|side| trade && row.side == side)
@@ -128,7 +128,8 @@ impl Reader {
             json.open_array().close_array();
             return Ok(());
         };
-        let rows = self.model().activity().span(wallet, start, end);
+        let activity = self.model().activity();
+        let rows = activity.of_wallet_at(wallet, activity.places(start, end));
         let mut left = ROWS_LOOKED_AT_MAX;
         let page = match (sort, direction) {
             (SortBy::Timestamp, Direction::Descending) => {
@@ -264,7 +265,7 @@ impl Reader {
 
     /// What stands for the transaction of a row: for a trade the settlement hash that it has
     /// everywhere, for anything else a hash of its position in the log.
-    fn hash_of(&self, row: &Row) -> Result<Word, Refused> {
+    pub(super) fn hash_of(&self, row: &Row) -> Result<Word, Refused> {
         let taker = match row.kind {
             Kind::Trade => self.order_at(row.position)?.id,
             _ => OrderId::ZERO,

@@ -85,7 +85,7 @@ impl Reader {
     /// market is redeemed backs nothing and is not counted.
     pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = Params::new(asked, &["market"])?;
-        let rows = if let Some(conditions) = params.markets_filter()? {
+        let rows = if let Some(conditions) = params.conditions_filter("market")? {
             self.known(&conditions)
         } else {
             let backed = |row: &&MarketRow| !interest(row).is_zero();
@@ -101,15 +101,16 @@ impl Reader {
     /// together.
     pub(super) fn live_volume(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = Params::new(asked, &["market", "id"])?;
-        let markets: Vec<&MarketRow> = match (params.markets_filter()?, params.events_filter("id")?) {
-            (Some(_), Some(_)) => return Err(twice_named("id")),
-            (None, Some(events)) => {
-                let markets: BTreeSet<MarketNo> = self.markets_of_events(&events).collect();
-                markets.into_iter().map(|market| self.market(market)).collect()
-            }
-            (_, None) => self.known(&params.markets()?),
-        };
-        let volume = |row: &MarketRow| self.model().standings().volume(row.market);
+        let markets: Vec<&MarketRow> =
+            match (params.conditions_filter("market")?, params.events_filter("id")?) {
+                (Some(_), Some(_)) => return Err(twice_named("id")),
+                (None, Some(events)) => {
+                    let markets: BTreeSet<MarketNo> = self.markets_of_events(&events).collect();
+                    markets.into_iter().map(|market| self.market(market)).collect()
+                }
+                (_, None) => self.known(&params.markets()?),
+            };
+        let volume = |row: &MarketRow| self.model().standings().volume(row.market).collateral;
         json.open_array().open_object().key("total");
         write_amount(json, markets.iter().map(|row| volume(row)).sum());
         json.key("markets").open_array();
@@ -134,7 +135,7 @@ impl Reader {
 }
 
 /// The collateral that backs shares which somebody holds.
-fn interest(row: &MarketRow) -> Collateral {
+pub(super) fn interest(row: &MarketRow) -> Collateral {
     if row.shares.iter().all(|shares| shares.is_zero()) { Collateral::ZERO } else { row.backing }
 }
 

@@ -7,6 +7,7 @@
 use super::super::ask::{ADDRESS_RULE, Asked, Refused};
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ConditionId};
+use crate::http::query::BadEscape;
 use crate::json::{decimal, name};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -38,21 +39,34 @@ enum Beyond {
 /// The query of a wallet route, whose names are all known.
 pub(super) struct Params<'a> {
     asked: &'a Asked<'a>,
+    spelled: Spelled,
 }
+
+/// Reads a name of the query as the route's own name for it.
+type Spelled = for<'n> fn(&'n str) -> Cow<'n, str>;
 
 impl<'a> Params<'a> {
     /// The request's parameters, which may only have these `names`, each once.
     pub(super) fn new(asked: &'a Asked<'a>, names: &[&str]) -> Result<Self, Refused> {
-        if let Some((unknown, value)) = asked.pair_but(names) {
-            let refused = Refused::wallet("unknown_field", &unknown);
-            return Err(refused.about(unknown.into_owned(), value, names.join(", ")));
+        Self::spelled(asked, names, |name| Cow::Borrowed(name))
+    }
+
+    /// The request's parameters, which may only have these `names`, each once, as `spelled` reads them.
+    pub(super) fn spelled(asked: &'a Asked<'a>, names: &[&str], spelled: Spelled) -> Result<Self, Refused> {
+        let mut found: Vec<String> = Vec::new();
+        for (name, value) in asked.request.query.pairs() {
+            let known = spelled(&name).into_owned();
+            if !names.contains(&&*known) {
+                let refused = Refused::wallet("unknown_field", &name);
+                return Err(refused.about(name.into_owned(), value.raw(), names.join(", ")));
+            }
+            if found.contains(&known) {
+                let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
+                return Err(refused.about(name.into_owned(), value.raw(), "once; lists have commas"));
+            }
+            found.push(known);
         }
-        // Only known names are left, so one repeats within a few pairs.
-        if let Some((name, value)) = asked.pair_again() {
-            let refused = Refused::wallet("invalid_field", &format!("{name}: it stands twice"));
-            return Err(refused.about(name.into_owned(), value, "once; lists have commas"));
-        }
-        Ok(Self { asked })
+        Ok(Self { asked, spelled })
     }
 
     /// A wallet that must be named.
@@ -62,18 +76,23 @@ impl<'a> Params<'a> {
 
     /// A wallet, if one is named.
     pub(super) fn user_filter(&self) -> Result<Option<Address>, Refused> {
-        self.read("user", || ADDRESS_RULE.into(), |text| name::parse_hex(text.as_bytes()).map(Address))
+        self.address_filter("user")
+    }
+
+    /// An address, if one is named.
+    pub(super) fn address_filter(&self, field: &'static str) -> Result<Option<Address>, Refused> {
+        self.read(field, || ADDRESS_RULE.into(), |text| name::parse_hex(text.as_bytes()).map(Address))
     }
 
     /// Conditions of which at least one must be named.
     pub(super) fn markets(&self) -> Result<Vec<ConditionId>, Refused> {
-        self.markets_filter()?.ok_or(missing("market", CONDITIONS_RULE))
+        self.conditions_filter("market")?.ok_or(missing("market", CONDITIONS_RULE))
     }
 
     /// Conditions, if any are named; each once, in the order of first mention.
-    pub(super) fn markets_filter(&self) -> Result<Option<Vec<ConditionId>>, Refused> {
+    pub(super) fn conditions_filter(&self, field: &'static str) -> Result<Option<Vec<ConditionId>>, Refused> {
         self.read(
-            "market",
+            field,
             || CONDITIONS_RULE.into(),
             |text| {
                 each_once(text.split(',').map(|id| name::parse_hex(id.trim().as_bytes()).map(ConditionId)))
@@ -168,17 +187,22 @@ impl<'a> Params<'a> {
     }
 
     /// A parameter, if present; its rule is put into words only for a refusal.
-    fn read<T>(
+    pub(super) fn read<T>(
         &self,
         field: &'static str,
         rule: impl FnOnce() -> Cow<'static, str>,
         read: impl FnOnce(&str) -> Option<T>,
     ) -> Result<Option<T>, Refused> {
         const ENCODING_RULE: &str = "percent-encoded UTF-8";
-        match self.asked.text(field) {
-            Err(_) => Err(invalid(field, "", ENCODING_RULE.into())),
-            Ok(None) => Ok(None),
-            Ok(Some(text)) => read(&text).map(Some).ok_or_else(|| invalid(field, &text, rule())),
+        let mut pairs = self.asked.request.query.pairs();
+        let Some((_, value)) = pairs.find(|(name, _)| (self.spelled)(name) == field) else {
+            return Ok(None);
+        };
+        let mut scratch = Vec::new();
+        match value.text(&mut scratch) {
+            Err(BadEscape) => Err(invalid(field, value.raw(), ENCODING_RULE.into())),
+            Ok("") => Ok(None),
+            Ok(text) => read(text).map(Some).ok_or_else(|| invalid(field, text, rule())),
         }
     }
 }
@@ -208,7 +232,7 @@ fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Ve
 }
 
 /// The words of a table with commas between.
-fn one_of<T>(words: &[(&str, T)]) -> String {
+pub(super) fn one_of<T>(words: &[(&str, T)]) -> String {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     words.join(", ")
 }
@@ -217,7 +241,8 @@ fn word<T: Copy>(words: &[(&str, T)], text: &str) -> Option<T> {
     words.iter().find(|(word, _)| word.eq_ignore_ascii_case(text)).map(|(_, value)| *value)
 }
 
-fn invalid(field: &'static str, got: &str, rule: Cow<'static, str>) -> Refused {
+/// The refusal of a parameter's value.
+pub(super) fn invalid(field: &'static str, got: &str, rule: Cow<'static, str>) -> Refused {
     let shown = crate::json::ShortText::new(got);
     let detail = format!("{field}: {} is not {rule}", shown.as_str());
     Refused::wallet("invalid_field", &detail).about(field, got, rule)

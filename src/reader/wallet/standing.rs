@@ -129,7 +129,8 @@ impl Reader {
     }
 }
 
-fn category(params: &Params<'_>) -> Result<(), Refused> {
+/// Refuses the categories that other venues have.
+pub(super) fn category(params: &Params<'_>) -> Result<(), Refused> {
     match params.word("category", &CATEGORIES)? {
         Some(None) => {
             let got = params.text("category")?.unwrap_or_default();
@@ -141,7 +142,7 @@ fn category(params: &Params<'_>) -> Result<(), Refused> {
 
 /// The first `count` of `rows` in an order that never calls two of them equal. Far more rows than that cost little
 /// each: a row is only compared with the last of the best ones so far.
-fn best_of<T>(
+pub(super) fn best_of<T>(
     rows: impl Iterator<Item = T>,
     count: usize,
     mut order: impl FnMut(&T, &T) -> Ordering,

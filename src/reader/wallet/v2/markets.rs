@@ -1,0 +1,292 @@
+//! Who holds a market, what backs it, what was traded in it, and what its tokens are.
+
+use super::super::super::ANSWER_BYTES_MAX;
+use super::super::super::Reader;
+use super::super::super::ask::{Asked, Refused, WORD_RULE, token_id, too_long};
+use super::super::markets::interest;
+use super::super::page_of;
+use super::super::params::{Bounds, invalid, missing};
+use super::paging::{LIMIT, Start, conditions, params};
+use super::write_no_profile;
+use crate::domain::{Address, ConditionId, MarketNo, Outcome, Shares, Word};
+use crate::json::{Writer, name};
+use crate::ledger::MarketRow;
+use crate::wallet::{Holding, rounded};
+use std::collections::BTreeSet;
+
+/// Decimals of sums of millionths.
+const PLACES: u32 = 6;
+
+/// Rows of a page that says what holders gained.
+const PNL_LIMIT: Bounds = Bounds { max: 100, ..LIMIT };
+
+const TOKENS_MAX: usize = 50;
+const TOKENS_RULE: &str = "at most 50 token ids in decimal with commas between";
+const CONDITIONS_OF_TOKENS_MAX: usize = 10;
+
+const EITHER_RULE: &str = "token_id or condition, not both";
+const ONE_RULE: &str = "one of question_id, condition and event_id";
+
+struct Holder<'a> {
+    address: &'a Address,
+    holding: &'a Holding,
+    amount: Shares,
+}
+
+impl Reader {
+    /// GET /v2/holders: the holders of each token, largest first. A page has so many rows of each; a token whose rows
+    /// are used up is not in later ones.
+    pub(super) fn holders_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = params(asked, &["condition", "min_balance", "include_pnl", "limit", "cursor"])?;
+        let ids = conditions(&params)?.ok_or(missing("condition", WORD_RULE))?;
+        let with_pnl = params.flag("include_pnl")?.unwrap_or(false);
+        if with_pnl && ids.len() > 1 {
+            let got = format!("{} conditions", ids.len());
+            return Err(invalid("condition", &got, "a single one beside include_pnl".into()));
+        }
+        let start = Start::of(&params, "holders", if with_pnl { PNL_LIMIT } else { LIMIT })?;
+        let [] = start.after()?.unwrap_or_default();
+        let smallest = Shares(params.amount("min_balance")?.unwrap_or(0));
+        let skipped = usize::try_from(start.offset).unwrap_or(usize::MAX);
+        let mut more = false;
+        json.open_object().key("data").open_array();
+        for row in ids.iter().filter_map(|id| self.index.condition(id)).map(|market| self.market(market)) {
+            for outcome in [Outcome::Zero, Outcome::One] {
+                let mut holders = self.holders_of_token(row.market, outcome, with_pnl);
+                holders.retain(|holder| smallest <= holder.amount);
+                more |= skipped.saturating_add(start.limit) < holders.len();
+                let count = holders.len();
+                let page = page_of(&mut holders, skipped, start.limit, |one, other| {
+                    other.amount.cmp(&one.amount).then_with(|| one.address.cmp(other.address))
+                });
+                if page.is_empty() && count > 0 {
+                    continue;
+                }
+                let token = &row.tokens[outcome.index()];
+                json.open_object().key("token_id").token(token).key("holders").open_array();
+                for holder in page {
+                    self.write_holder_v2(json, row, outcome, holder, with_pnl);
+                }
+                json.close_array().close_object();
+                if json.bytes() > ANSWER_BYTES_MAX {
+                    return Err(too_long().about("condition", "", "fewer conditions, or a lower limit"));
+                }
+            }
+        }
+        json.close_array();
+        start.write_end(json, start.limit, more.then(Vec::new));
+        json.close_object();
+        Ok(())
+    }
+
+    /// Who holds a token: what a wallet has more of it than of the other, or all of it.
+    fn holders_of_token(&self, market: MarketNo, outcome: Outcome, gross: bool) -> Vec<Holder<'_>> {
+        let holders = self.model().holdings().of_market(market).map(|holding| {
+            let other = if gross { Shares::ZERO } else { holding.lot(outcome.other()).shares };
+            let amount = holding.lot(outcome).shares.saturating_sub(other);
+            Holder { address: self.address_of(holding.wallet), holding, amount }
+        });
+        holders.filter(|holder| !holder.amount.is_zero()).collect()
+    }
+
+    fn write_holder_v2(
+        &self,
+        json: &mut Writer<'_>,
+        row: &MarketRow,
+        outcome: Outcome,
+        holder: &Holder<'_>,
+        with_pnl: bool,
+    ) {
+        json.open_object().key("proxy_wallet").address(holder.address);
+        json.key("token_id").token(&row.tokens[outcome.index()]);
+        json.key("amount").millionths_number(holder.amount.0);
+        json.key("outcome_index").number(outcome.index() as u64);
+        json.key("display_username_public").boolean(false).key("verified").boolean(false);
+        write_no_profile(json);
+        if with_pnl {
+            let price = self.price_now(row, outcome);
+            let figures = holder.holding.lot(outcome).open_figures(price);
+            let shown = |atto| rounded(atto, PLACES);
+            json.key("avg_price").decimal(shown(figures.average), PLACES);
+            json.key("entry_cost_usdc").decimal(shown(figures.initial), PLACES);
+            json.key("current_price").millionths_number(price.into());
+            json.key("current_value").decimal(shown(figures.current), PLACES);
+            json.key("realized_pnl").decimal(shown(figures.realized), PLACES);
+            json.key("unrealized_pnl").decimal(shown(figures.cash_pnl), PLACES);
+            json.key("total_pnl").decimal(shown(figures.realized + figures.cash_pnl), PLACES);
+        }
+        json.close_object();
+    }
+
+    /// GET /v2/oi: the collateral that backs each market's shares; without a condition, of all markets together.
+    pub(super) fn open_interest_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = params(asked, &["condition"])?;
+        json.open_object().key("data").open_array();
+        if let Some(ids) = conditions(&params)? {
+            for row in ids.iter().filter_map(|id| self.index.condition(id)).map(|market| self.market(market))
+            {
+                json.open_object().key("condition_id").condition(&row.condition);
+                write_sum(json.key("value"), interest(row).0.into());
+                json.close_object();
+            }
+        } else {
+            let sum = self.ledger.markets().iter().map(|row| u128::from(interest(row).0)).sum();
+            json.open_object().key("condition_id").text("GLOBAL");
+            write_sum(json.key("value"), sum);
+            json.close_object();
+        }
+        json.close_array().close_object();
+        Ok(())
+    }
+
+    /// GET /v2/live-volume: the shares that takers traded in the markets of events, most first.
+    pub(super) fn live_volume_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = params(asked, &["event_id", "id"])?;
+        let named = params.events_filter("event_id")?.or(params.events_filter("id")?);
+        let ids = named.ok_or(missing("event_id", "events' ids with commas between"))?;
+        let markets: BTreeSet<MarketNo> = self.markets_of_events(&ids).collect();
+        let volume = |market| self.model().standings().volume(market).shares;
+        let mut markets: Vec<(u128, MarketNo)> =
+            markets.into_iter().map(|market| (volume(market), market)).collect();
+        markets.sort_by_key(|(shares, market)| (std::cmp::Reverse(*shares), *market));
+        json.open_object().key("data").open_object();
+        write_sum(json.key("taker_volume_total"), markets.iter().map(|(shares, _)| shares).sum());
+        json.key("conditions").open_array();
+        for (shares, market) in markets {
+            json.open_object().key("condition_id").condition(&self.market(market).condition);
+            write_sum(json.key("taker_volume"), shares);
+            json.close_object();
+            if ANSWER_BYTES_MAX < json.bytes() {
+                return Err(too_long().about("event_id", "", "fewer events"));
+            }
+        }
+        json.close_array().close_object().close_object();
+        Ok(())
+    }
+
+    /// GET /v2/tokens: what tokens are, by their ids or by their conditions; unknown ones are passed over.
+    pub(super) fn tokens_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = params(asked, &["token_id", "condition"])?;
+        let tokens = params.read(
+            "token_id",
+            || TOKENS_RULE.into(),
+            |text| {
+                let ids = text.split(',').map(|id| token_id(id.trim().as_bytes()));
+                ids.collect::<Option<Vec<_>>>().filter(|ids| ids.len() <= TOKENS_MAX)
+            },
+        )?;
+        let both = |market| [(market, Outcome::Zero), (market, Outcome::One)];
+        let known: Vec<(MarketNo, Outcome)> = match (tokens, conditions(&params)?) {
+            (Some(ids), None) => {
+                let tokens = ids.iter().filter_map(|id| self.index.token(id));
+                tokens.map(|token| (token.market, token.outcome)).collect()
+            }
+            (None, Some(ids)) if ids.len() <= CONDITIONS_OF_TOKENS_MAX => {
+                ids.iter().filter_map(|id| self.index.condition(id)).flat_map(both).collect()
+            }
+            (None, Some(ids)) => {
+                let got = format!("{} conditions", ids.len());
+                return Err(invalid("condition", &got, "at most 10 conditions".into()));
+            }
+            (None, None) => return Err(missing("token_id", EITHER_RULE)),
+            (Some(_), Some(_)) => return Err(invalid("condition", "both", EITHER_RULE.into())),
+        };
+        json.open_object().key("data").open_array();
+        for (market, outcome) in known {
+            self.write_token_v2(json, self.market(market), outcome);
+        }
+        json.close_array().close_object();
+        Ok(())
+    }
+
+    fn write_token_v2(&self, json: &mut Writer<'_>, row: &MarketRow, outcome: Outcome) {
+        let facts = self.index.facts(row.market);
+        let event = self.index.event(row);
+        json.open_object().key("token_id").token(&row.tokens[outcome.index()]);
+        json.key("condition_id").condition(&row.condition).key("structural_condition_id").null();
+        json.key("module").text(if row.neg_risk { "neg_risk" } else { "v1_ctf" });
+        json.key("outcome_index").number(outcome.index() as u64);
+        json.key("clob_index").number(outcome.index() as u64);
+        json.key("outcome").text(&row.labels[outcome.index()]);
+        json.key("opposite_token_id").token(&row.tokens[outcome.other().index()]);
+        json.key("resolved").boolean(row.payout.is_some()).key("final_price");
+        match row.payout {
+            Some(payout) => json.millionths_number(payout.per_share(outcome).into()),
+            None => json.null(),
+        };
+        json.key("title").text(&facts.question).key("market_slug").text(&facts.slug);
+        json.key("closed").boolean(row.closed.is_some()).key("neg_risk").boolean(row.neg_risk);
+        json.key("neg_risk_market_id").null().key("question_index").null().key("event_id");
+        // A number here, and a text everywhere else.
+        match event.and_then(|event| event.id.parse().ok()) {
+            Some(id) => json.number(id),
+            None => json.null(),
+        };
+        json.key("event_slug");
+        match event {
+            Some(event) => json.text(&event.slug),
+            None => json.null(),
+        };
+        json.close_object();
+    }
+
+    /// GET /v2/resolutions: how markets stand, by their conditions, questions or events. Nobody proposes or disputes
+    /// here: a market is open, and then it is resolved.
+    pub(super) fn resolutions_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let params = params(asked, &["question_id", "condition", "event_id"])?;
+        let question = params.read(
+            "question_id",
+            || WORD_RULE.into(),
+            |text| name::parse_hex(text.as_bytes()).map(Word),
+        )?;
+        let events = params.events_filter("event_id")?;
+        let markets: Vec<MarketNo> = match (question, conditions(&params)?, events) {
+            (Some(question), None, None) => {
+                let asked = self.ledger.markets().iter().filter(|row| row.question == question);
+                asked.map(|row| row.market).collect()
+            }
+            (None, Some(ids), None) => {
+                ids.iter().filter_map(|id: &ConditionId| self.index.condition(id)).collect()
+            }
+            (None, None, Some(ids)) => self.markets_of_events(&ids).collect(),
+            (None, None, None) => return Err(missing("condition", ONE_RULE)),
+            _ => return Err(invalid("condition", "several of them", ONE_RULE.into())),
+        };
+        json.open_object().key("data").open_array();
+        for row in markets.into_iter().map(|market| self.market(market)) {
+            write_resolution(json, row);
+            if ANSWER_BYTES_MAX < json.bytes() {
+                return Err(too_long().about("event_id", "", "fewer events"));
+            }
+        }
+        json.close_array().close_object();
+        Ok(())
+    }
+}
+
+fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
+    json.open_object().key("status").text(if row.payout.is_some() { "resolved" } else { "initialized" });
+    for flag in ["extended_review", "was_disputed", "new_version_q"] {
+        json.key(flag).boolean(false);
+    }
+    json.key("transaction_hash").text("").key("log_index").text("0");
+    json.key("last_update_timestamp").number_text(row.closed.unwrap_or(row.added).seconds());
+    json.key("condition_id").condition(&row.condition).key("question_id").hex(row.question.as_bytes());
+    json.key("payouts");
+    match row.payout {
+        None => json.null(),
+        Some(payout) => {
+            json.open_array();
+            for outcome in [Outcome::Zero, Outcome::One] {
+                json.number(payout.per_share(outcome).into());
+            }
+            json.close_array()
+        }
+    };
+    json.key("market_type").text("BINARY").close_object();
+}
+
+/// A sum of millionths as a number.
+fn write_sum(json: &mut Writer<'_>, millionths: u128) {
+    json.decimal(i128::try_from(millionths).unwrap_or(i128::MAX), PLACES);
+}
