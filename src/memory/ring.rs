@@ -98,42 +98,6 @@ impl<T: Copy + Send> Producer<T> {
         self.next += 1;
         Ok(())
     }
-
-    /// Whether the next `slots` pushes will succeed: one load, as slots come free in order.
-    #[must_use]
-    pub fn has_room(&self, slots: usize) -> bool {
-        let slots = slots as u64;
-        if slots == 0 {
-            return true;
-        }
-        if slots > self.slots() {
-            return false;
-        }
-        let last = self.next + slots - 1;
-        // Acquire pairs with the Release in `pop`.
-        self.ring.slot(last).sequence.load(Ordering::Acquire) == last
-    }
-
-    /// How many pushes are sure to succeed; the consumer can only raise the number.
-    #[must_use]
-    pub fn free(&self) -> usize {
-        let (mut sure, mut above) = (0, self.ring.slots.len() + 1);
-        while above - sure > 1 {
-            let middle = sure.midpoint(above);
-            if self.has_room(middle) {
-                sure = middle;
-            } else {
-                above = middle;
-            }
-        }
-        sure
-    }
-
-    /// How many slots the ring has.
-    #[must_use]
-    pub fn slots(&self) -> u64 {
-        self.ring.mask + 1
-    }
 }
 
 impl<T: Copy + Send> Consumer<T> {
@@ -151,7 +115,7 @@ impl<T: Copy + Send> Consumer<T> {
         });
         // SAFETY: RING-2: `push` wrote the value before it stored this sequence.
         let value = unsafe { value.assume_init() };
-        // Release pairs with the Acquire in `push` and `has_room`: the value has been read.
+        // Release pairs with the Acquire in `push`: the value has been read.
         slot.sequence.store(self.next + self.ring.mask + 1, Ordering::Release);
         self.next += 1;
         Some(value)
@@ -212,22 +176,17 @@ mod tests {
     fn a_full_ring_takes_nothing_and_loses_nothing() {
         let (mut producer, mut consumer) = ring::<u32>(4);
         for value in 0..4 {
-            assert_eq!(producer.free(), 4 - value as usize);
             assert_eq!(producer.push(&value), Ok(()));
         }
         assert_eq!(producer.push(&4), Err(Full));
-        assert_eq!(producer.free(), 0);
         assert_eq!(consumer.pop(), Some(0));
-        assert!(producer.has_room(1));
-        assert!(!producer.has_room(2));
         assert_eq!(producer.push(&4), Ok(()));
+        assert_eq!(producer.push(&5), Err(Full));
         let seen: Vec<u32> = (0..).map_while(|behind| consumer.peek(behind, |value| *value)).collect();
         assert_eq!(seen, [1, 2, 3, 4]);
         let rest: Vec<u32> = std::iter::from_fn(|| consumer.pop()).collect();
         assert_eq!(rest, [1, 2, 3, 4]);
         assert!(consumer.is_empty());
-        assert_eq!(producer.free(), 4);
-        assert!(!producer.has_room(5));
     }
 
     #[test]

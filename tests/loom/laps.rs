@@ -6,7 +6,6 @@ use crate::domain::Position;
 use crate::journal::frame::{FIRST_POSITION, read};
 use crate::journal::log::{Log, Look};
 use crate::journal::mark::CommittedMark;
-use crate::memory::ring::ring;
 
 const KIND: u16 = 32;
 /// Four lines: three can be claimed.
@@ -90,20 +89,5 @@ fn a_mark_that_was_lapped_goes_on_at_what_is_left() {
         let end = writer.join().expect("the writer does not panic");
         assert!(seen <= end);
         assert_eq!(mark.advance(&log), end);
-    });
-}
-
-#[test]
-fn room_that_was_seen_is_there() {
-    loom::model(|| {
-        let (mut producer, mut consumer) = ring::<u64>(2);
-        producer.push(&1).expect("the ring is empty");
-        producer.push(&2).expect("a slot is left");
-        let taker = loom::thread::spawn(move || (consumer.pop(), consumer.pop()));
-        let free = producer.free();
-        for value in 0..free as u64 {
-            producer.push(&(3 + value)).expect("the room was seen");
-        }
-        assert_eq!(taker.join().expect("the taker does not panic"), (Some(1), Some(2)));
     });
 }
