@@ -138,11 +138,11 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
             "active, resolved or all",
         ),
         (
-            "?q=a&keep_closed_markets=2",
+            "?q=a&keep_closed_markets=no",
             "keep_closed_markets is invalid",
             "keep_closed_markets",
-            "2",
-            "0 or 1",
+            "no",
+            "a whole number, true or false",
         ),
         (
             "?q=a&exclude_tag_id=1,x",

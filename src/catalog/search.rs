@@ -78,7 +78,7 @@ pub struct Filter {
     pub creator: Option<String>,
     /// Only what is closed, or only what is open.
     pub closed: Option<bool>,
-    /// Leaves out closed markets that belong to no event.
+    /// Leaves out closed markets that belong to no event; an event is shown without those that it has.
     pub without_closed_markets: bool,
     /// Only what has a tag with one of these slugs, if there are any.
     pub tag_slugs: Vec<String>,
@@ -117,8 +117,8 @@ pub struct Found {
     pub hits_total: u64,
     /// Whether there are more hits after this page.
     pub has_more: bool,
-    /// Whose markets an event is shown with, as the query said; everybody's without one.
-    pub creator: Option<String>,
+    /// The query's filter, which is also about the markets that an event is shown with.
+    pub filter: Filter,
     /// What [`Catalog::page_of_hits`](super::Catalog::page_of_hits) cuts the answer by: the order
     /// asked for needs numbers that only the catalog has.
     pub page: Option<Page>,
@@ -260,8 +260,8 @@ impl Search {
         let hits_total = matches.len() as u64;
         let start = (query.page - 1).saturating_mul(query.limit_per_type);
         let end = start.saturating_add(query.limit_per_type);
-        let creator = query.filter.creator.clone();
-        let mut found = Found { hits_total, has_more: end < hits_total, creator, ..Found::default() };
+        let (has_more, shown) = (end < hits_total, query.filter.clone());
+        let mut found = Found { hits_total, has_more, filter: shown, ..Found::default() };
         if let Some((column, direction)) = query.order {
             found.hits = matches.iter().map(|one| one.hit.hit()).collect();
             let limit = usize::try_from(query.limit_per_type).unwrap_or(usize::MAX);

@@ -176,6 +176,6 @@ fn bad_id(got: &str, allowed: &'static str) -> Refused {
     Refused::bad_request("invalid_parameter", "").about("id", got, allowed)
 }
 
-fn is_number(text: &str) -> bool {
+pub(super) fn is_number(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }

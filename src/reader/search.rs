@@ -9,7 +9,7 @@
 //! | `search_profiles` | `true`, `false`; nothing is found either way | `false` |
 //! | `creator` | an address, an id, a name or a handle | everybody's |
 //! | `events_status` | `active` = `open`, `resolved` = `closed`, `all` | `all` |
-//! | `keep_closed_markets` | `0` or `false` leaves out closed markets without an event; `1`, `true` | `1` |
+//! | `keep_closed_markets` | `0` or `false` leaves out closed markets, alone or within their event; `true` or any other whole number keeps them | `1` |
 //! | `events_tag` | slugs of tags; an event must have one of them | any |
 //! | `exclude_tag_id` | ids of tags; an event must have none of them | none |
 //! | `recurrence` | how often one of the event's series recurs | any |
@@ -23,8 +23,8 @@
 //! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
 //! there is `market-` and its own, because events and markets are numbered apart.
 //!
-//! A hit is shown as a list of events shows it, with its markets, as far as [`WHOLE_BYTES`] go; hits behind that, and
-//! one that alone is longer, only have what names them.
+//! A hit is shown as a list of events shows it, with its markets, as far as some [`WHOLE_BYTES`] go; the hit that would
+//! be beyond them, and those behind it, only have what names them.
 //!
 //! The search finds numbers; the answer is written from what the catalog says of them at the time of the
 //! answer. `totalResults` counts events and markets, and `hasMore` tells whether more follow this page.
@@ -33,7 +33,7 @@
 
 use super::ask::Refused;
 use super::catalog::params::{Params, invalid};
-use super::catalog::{HitForm, Scope};
+use super::catalog::{HitForm, Scope, is_number};
 use super::{ReadRequest, Reader};
 use crate::catalog::search::{Filter, Found, Query, TERM_BYTES_MAX};
 use crate::catalog::{Column, Direction};
@@ -46,7 +46,7 @@ const LIMIT_MAX: u64 = 500;
 /// Rows of one kind on a page by default.
 const LIMIT_DEFAULT: u64 = 25;
 
-/// Bytes of an answer from which on hits are only named.
+/// Some bytes of an answer, beyond which hits are only named.
 const WHOLE_BYTES: usize = 1 << 20;
 
 /// What hits can be ordered by besides the ranking.
@@ -82,16 +82,14 @@ impl Reader {
         let sorted = found.page.as_ref().map(|page| catalog.page_of_hits(&found.hits, page, now));
         let mut json = Writer::new(out);
         json.open_object().key("events").open_array();
-        let scope = Scope { now, creator: found.creator.clone() };
+        let Filter { creator, without_closed_markets, .. } = found.filter.clone();
+        let scope = Scope { now, creator, without_closed_markets };
+        let mut form = HitForm::Listed;
         for hit in sorted.as_ref().unwrap_or(&found.hits) {
-            let before = json.bytes();
-            if before < WHOLE_BYTES {
-                self.write_hit(&mut json, *hit, HitForm::Listed, &scope);
+            if form == HitForm::Listed && WHOLE_BYTES < json.bytes() + self.hit_bytes(*hit) {
+                form = HitForm::Named;
             }
-            if WHOLE_BYTES <= json.bytes() {
-                json.cut(before);
-                self.write_hit(&mut json, *hit, HitForm::Named, &scope);
-            }
+            self.write_hit(&mut json, *hit, form, &scope);
         }
         json.close_array().key("tags").open_array();
         let tags = catalog.shelf(ItemKind::Tag);
@@ -142,7 +140,9 @@ fn filter_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Filter
     let without_closed_markets = match keep_closed.as_deref() {
         None | Some("1" | "true") => false,
         Some("0" | "false") => true,
-        Some(other) => return Err(invalid("keep_closed_markets", other, "0 or 1")),
+        // Clients of the venue send hours since the closing; however many they are, all are kept.
+        Some(hours) if is_number(hours) => false,
+        Some(other) => return Err(invalid("keep_closed_markets", other, "a whole number, true or false")),
     };
     Ok(Filter {
         creator: params.text("creator")?,

@@ -10,6 +10,7 @@ mod leaderboard;
 mod lists;
 mod real;
 mod refusals;
+mod search;
 mod unreadable;
 mod wallets;
 mod whole;

@@ -14,11 +14,14 @@ pub(in crate::reader) struct Scope {
     pub(in crate::reader) now: TimeMs,
     /// The wallet or site that it is narrowed to; nobody's is left out without one.
     pub(in crate::reader) creator: Option<String>,
+    /// Leaves out, within an event, the markets that are closed.
+    pub(in crate::reader) without_closed_markets: bool,
 }
 
 impl Scope {
     pub(super) fn of(asked: &Asked<'_>) -> Result<Self, Refused> {
-        Ok(Self { now: asked.now(), creator: Params::of(asked.request.query).text("creator")? })
+        let creator = Params::of(asked.request.query).text("creator")?;
+        Ok(Self { now: asked.now(), creator, without_closed_markets: false })
     }
 
     pub(super) fn has_event(&self, catalog: &Catalog, event: u32) -> bool {
@@ -27,8 +30,9 @@ impl Scope {
     }
 
     pub(super) fn has_market(&self, catalog: &Catalog, market: u32) -> bool {
-        let is_of = |creator: &String| catalog.market_is_of(catalog.market(market), creator);
-        self.creator.as_ref().is_none_or(is_of)
+        let market = catalog.market(market);
+        let is_of = |creator: &String| catalog.market_is_of(market, creator);
+        self.creator.as_ref().is_none_or(is_of) && !(self.without_closed_markets && market.is_closed())
     }
 
     /// Whether an item is mentioned by an event that is in scope.

@@ -1,0 +1,54 @@
+//! How what a search found is shown.
+
+use super::*;
+use crate::catalog::search::{Filter, Found, Hit};
+
+impl Exchange {
+    fn found(&self, hits: &[Hit], filter: Filter) -> Vec<Value> {
+        let found = Found { hits: hits.to_vec(), filter, ..Found::default() };
+        let mut out = Vec::new();
+        self.reader.write_found(&found, self.time(), &mut out);
+        let answer: Value = serde_json::from_slice(&out).expect("JSON");
+        answer["events"].as_array().expect("an array").clone()
+    }
+}
+
+#[test]
+fn a_hit_is_shown_with_the_markets_that_the_search_leaves() {
+    let mut exchange = Exchange::opened();
+    let rain = [Hit::Event(0)];
+    let listed = exchange.reads("/events");
+    assert_eq!(exchange.found(&rain, Filter::default()), listed.as_array().expect("an array")[..]);
+    let snow = &exchange.found(&[Hit::Market(SNOW.0)], Filter::default())[0];
+    assert_eq!((&snow["id"], &snow["slug"]), (&Value::from("market-1001"), &Value::from("snow")));
+    assert_eq!(snow["markets"][0]["id"], "1001");
+    let markets = |exchange: &Exchange, filter| {
+        exchange.found(&rain, filter)[0]["markets"].as_array().expect("an array").len()
+    };
+    let of_nobody = Filter { creator: Some("nobody".into()), ..Filter::default() };
+    let without_closed = Filter { without_closed_markets: true, ..Filter::default() };
+    assert_eq!(markets(&exchange, of_nobody), 0);
+    assert_eq!(markets(&exchange, without_closed.clone()), 1);
+    let payout = crate::domain::Payout::new(1_000_000).expect("at most one");
+    exchange.says(crate::journal::layout::Resolved { time: exchange.time(), market: RAIN, payout });
+    assert_eq!(markets(&exchange, without_closed), 0);
+    assert_eq!(markets(&exchange, Filter::default()), 1);
+}
+
+#[test]
+fn hits_behind_a_mebibyte_are_only_named() {
+    let mut exchange = Exchange::opened();
+    let long = "x".repeat(700_000);
+    for market in [2, 3] {
+        let text =
+            format!(r#"{{"question":"Long {market}?","slug":"long-{market}","description":"{long}"}}"#);
+        exchange.open_market(MarketNo(market), &text);
+    }
+    let hits = [Hit::Market(2), Hit::Market(3), Hit::Event(0)];
+    let shown = exchange.found(&hits, Filter::default());
+    assert!(shown[0]["markets"][0]["description"].as_str().is_some_and(|text| text.len() == 700_000));
+    for (hit, id) in shown[1..].iter().zip(["market-1003", "77"]) {
+        assert_eq!(names(hit), ["id", "ticker", "slug", "title"]);
+        assert_eq!(hit["id"], id);
+    }
+}
