@@ -402,7 +402,7 @@ fn the_markets_of_an_event_are_named_by_it() {
     let again = stage.get(&format!("/live-volume?id={event},{event},no-such,{event}")).json();
     assert_eq!(again, by_event, "each is listed once");
     let both = stage.get(&format!("/live-volume?id={event}&market={condition}")).json();
-    assert_eq!(both["allowed"], "market or events, not both");
+    assert_eq!(both["allowed"], "market or id, not both");
     assert_eq!(stage.get("/live-volume?id=,").json()["allowed"], "events' ids with commas between");
     assert!(stage.rows(&format!("/activity?user={user}&type=MAKERREBATE")).is_empty());
     stage.exchange.stop();

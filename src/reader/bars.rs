@@ -216,6 +216,23 @@ impl History {
         (step, standing.map(|before| (start_s, before.price)).into_iter().chain(said).collect())
     }
 
+    /// The last price that is known to have been noted by second `by`: when its step begins, how long that is, in
+    /// seconds, and the price. A step is known to be over with its last second.
+    pub(super) fn price_by(&self, market: MarketNo, by: u64) -> Option<(u64, u64, HalfSteps)> {
+        let bars = self.markets.get(market.index()).and_then(Option::as_ref)?;
+        for (ring, step) in bars.rings.iter().zip(STEPS_S) {
+            let is_over = |bar: &Bar| bar.start_s() + step - 1 <= by;
+            let over = ring.bars.partition_point(is_over);
+            let last = over.checked_sub(1).and_then(|last| ring.bars.get(last));
+            if let Some(bar) = last.or(ring.gone.as_ref().filter(|gone| is_over(gone))) {
+                return Some((bar.start_s(), step, bar.price));
+            }
+            // Only where a bar is gone do longer steps know more.
+            ring.gone?;
+        }
+        None
+    }
+
     /// What a snapshot keeps, market by market.
     pub(super) fn markets(&self) -> &[Option<Box<Bars>>] {
         &self.markets

@@ -49,6 +49,9 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 
+/// What the first version calls its markets and events in a query.
+const MARKET_NAMES: [&str; 2] = ["market", "eventId"];
+
 /// Bytes of rows in one list.
 const LIST_BYTES_MAX: usize = 1 << 20;
 
@@ -156,10 +159,14 @@ impl Reader {
     }
 
     /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.
-    fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        let (conditions, events) = (params.conditions_filter("market")?, params.events_filter("eventId")?);
+    fn markets_of(
+        &self,
+        params: &Params<'_>,
+        names: [&'static str; 2],
+    ) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
+        let (conditions, events) = (params.conditions_filter(names[0])?, params.events_filter(names[1])?);
         if conditions.is_some() && events.is_some() {
-            return Err(twice_named("eventId"));
+            return Err(twice_named(names));
         }
         let known = |ids: Vec<ConditionId>| ids.iter().filter_map(|id| self.index.condition(id)).collect();
         let within = |ids: BTreeSet<String>| self.markets_of_events(&ids).collect();
@@ -198,7 +205,13 @@ impl Reader {
     fn write_texts_of(&self, json: &mut Writer<'_>, row: &MarketRow) {
         let facts = self.index.facts(row.market);
         json.key("title").text(&facts.question).key("slug").text(&facts.slug).key("icon").text(&facts.icon);
-        json.key("eventSlug").text(self.index.event(row).map_or("", |event| &event.slug));
+        json.key("eventSlug").text(self.event_slug(row));
+    }
+
+    /// The slug of a market's event. One without an event has its own, as a search shows it: some clients take no
+    /// empty one.
+    fn event_slug(&self, row: &MarketRow) -> &str {
+        self.index.event(row).map_or(&self.index.facts(row.market).slug, |event| &event.slug)
     }
 
     /// `endDate`, as [`Reader::end_of`] says.

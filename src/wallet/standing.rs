@@ -312,7 +312,8 @@ impl Standings {
     }
 
     /// The hour of the last act; 0 before the first.
-    fn newest(&self) -> u64 {
+    #[must_use]
+    pub fn newest(&self) -> u64 {
         self.hours.last_key_value().map_or(0, |(hour, _)| *hour)
     }
 

@@ -110,6 +110,12 @@ fn random_lives_are_told_as_a_list_of_everything_tells_them() {
             let step = STEPS_S[usize::try_from(draw.below(5)).expect("small")];
             let window = Window { start, end, step };
             assert_eq!(history.prices(RAIN, window).1, plain(&said, window), "seed {seed}: {window:?}");
+            let over = |second: u64| second - second % MINUTE_S + MINUTE_S - 1 <= start;
+            let minute = said.iter().map(|(time, ..)| time.seconds()).rfind(|second| over(*second));
+            let minute = minute.map(|second| second - second % MINUTE_S);
+            let by =
+                minute.and_then(|minute| Some((minute, MINUTE_S, price_of_step(&said, minute, MINUTE_S)?)));
+            assert_eq!(history.price_by(RAIN, start), by, "seed {seed}: by {start}");
         }
     }
 }
@@ -163,9 +169,23 @@ fn a_ring_keeps_its_bars_and_a_window_beyond_it_gets_the_next_longer_step() {
         trade(&mut history, until);
         assert_eq!(points(&history), expected, "after {until} minutes");
     }
+    // The first minute has left its ring, which still says what stood then; before that, longer steps know more.
+    let first = HalfSteps::of(price(1));
+    assert_eq!(history.price_by(RAIN, begin_s + MINUTE_S - 1), Some((begin_s, MINUTE_S, first)));
+    assert_eq!(history.price_by(RAIN, begin_s + MINUTE_S - 2), None);
+    let fifth = HalfSteps::of(price(5));
+    assert_eq!(
+        history.price_by(RAIN, begin_s + 5 * MINUTE_S - 1),
+        Some((begin_s + 4 * MINUTE_S, MINUTE_S, fifth))
+    );
     // From one minute later on, the ring still reaches: its first point is the price that stood.
     let later = Window { start: begin_s + MINUTE_S, end: begin_s + 10_000 * MINUTE_S, step: MINUTE_S };
     assert_eq!(history.prices(RAIN, later).1.len() as u64, minutes);
+    trade(&mut history, minutes + 20);
+    let five = |count: u64| begin_s + 5 * count * MINUTE_S;
+    assert_eq!(history.price_by(RAIN, five(1) - 2), None, "no five minutes were over");
+    assert_eq!(history.price_by(RAIN, five(1) - 1), Some((begin_s, 5 * MINUTE_S, fifth)));
+    assert_eq!(history.price_by(RAIN, u64::MAX).map(|(_, step, _)| step), Some(MINUTE_S));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::super::ask::{Asked, Refused, no_market};
 use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::DIRECTIONS;
-use super::{page_of, try_write_list, write_no_profile};
+use super::{MARKET_NAMES, page_of, try_write_list, write_no_profile};
 use crate::catalog::Direction;
 use crate::domain::{MarketNo, OrderId, Side, Word};
 use crate::json::Writer;
@@ -37,8 +37,17 @@ pub(super) const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::
 
 /// Types that other venues have and this exchange does not; asking for them is no mistake, but they
 /// match nothing.
-pub(super) const TYPES_ELSEWHERE: [&str; 6] =
-    ["REWARD", "CONVERSION", "YIELD", "MAKER_REBATE", "TAKER_REBATE", RUST_MAKER_REBATE];
+const TYPES_ELSEWHERE: [&str; 9] = [
+    "REWARD",
+    "CONVERSION",
+    "YIELD",
+    "MAKER_REBATE",
+    "TAKER_REBATE",
+    RUST_MAKER_REBATE,
+    "REFERRAL_REWARD",
+    "MIGRATION",
+    "TIP",
+];
 
 /// As the Rust SDK writes it.
 const RUST_MAKER_REBATE: &str = "MAKERREBATE";
@@ -109,14 +118,9 @@ impl Reader {
         let params = Params::new(asked, &NAMES)?;
         let user = params.user()?;
         let (limit, offset) = (params.limit(ACTIVITY_LIMIT)?, params.offset(OFFSET)?);
-        let named = params.words("type", &types())?.map(|kinds| kinds.into_iter().flatten().collect());
-        // As on the venues, whose clients know no other kinds.
-        let is_shares = |kind: &Kind| !matches!(kind, Kind::Deposit | Kind::Withdrawal);
-        let without_money = params.flag("excludeDepositsWithdrawals")?.unwrap_or(true);
-        let of_shares = without_money.then(|| Kind::ALL.into_iter().filter(is_shares).collect());
         let filter = Filter {
-            kinds: named.or(of_shares),
-            markets: self.markets_of(&params)?,
+            kinds: kinds(&params, "excludeDepositsWithdrawals")?,
+            markets: self.markets_of(&params, MARKET_NAMES)?,
             side: params.word("side", &SIDES)?,
             ..Filter::default()
         };
@@ -164,7 +168,7 @@ impl Reader {
         let (cash_min, shares_min) = smallest(&params)?;
         let filter = Filter {
             kinds: Some(vec![Kind::Trade]),
-            markets: self.markets_of(&params)?,
+            markets: self.markets_of(&params, MARKET_NAMES)?,
             side: params.word("side", &SIDES)?,
             role: takers.then_some(Role::Taker),
             cash_min,
@@ -276,15 +280,21 @@ impl Reader {
 
 /// How much of a row is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Form {
+pub(super) enum Form {
     Activity,
     Trade,
 }
 
-/// The words for types, with the kinds that they mean here.
-fn types() -> Vec<(&'static str, Option<Kind>)> {
+/// The kinds of rows that are asked for; none if all are. Without a `type` the operator's money is left out unless
+/// `without_money` is false, as on the venues, whose clients know no such kinds.
+pub(super) fn kinds(params: &Params<'_>, without_money: &'static str) -> Result<Option<Vec<Kind>>, Refused> {
     let here = Kind::ALL.map(|kind| (kind.text(), Some(kind)));
-    here.into_iter().chain(TYPES_ELSEWHERE.map(|word| (word, None))).collect()
+    let words: Vec<(&str, Option<Kind>)> =
+        here.into_iter().chain(TYPES_ELSEWHERE.map(|word| (word, None))).collect();
+    let named = params.words("type", &words)?.map(|kinds| kinds.into_iter().flatten().collect());
+    let is_shares = |kind: &Kind| !matches!(kind, Kind::Deposit | Kind::Withdrawal);
+    let without_money = params.flag(without_money)?.unwrap_or(true);
+    Ok(named.or_else(|| without_money.then(|| Kind::ALL.into_iter().filter(is_shares).collect())))
 }
 
 /// `filterType` and `filterAmount`, which come together: the smallest cash and the fewest shares.

@@ -103,7 +103,7 @@ impl Reader {
         let params = Params::new(asked, &["market", "id"])?;
         let markets: Vec<&MarketRow> =
             match (params.conditions_filter("market")?, params.events_filter("id")?) {
-                (Some(_), Some(_)) => return Err(twice_named("id")),
+                (Some(_), Some(_)) => return Err(twice_named(["market", "id"])),
                 (None, Some(events)) => {
                     let markets: BTreeSet<MarketNo> = self.markets_of_events(&events).collect();
                     markets.into_iter().map(|market| self.market(market)).collect()

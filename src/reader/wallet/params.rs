@@ -213,10 +213,9 @@ pub(super) fn missing(field: &'static str, rule: &'static str) -> Refused {
 }
 
 /// The refusal of a request that names markets and events: other venues do not say which of them it means either.
-pub(super) fn twice_named(field: &'static str) -> Refused {
-    const RULE: &str = "market or events, not both";
-    Refused::wallet("invalid_field", &format!("{field}: it stands beside market"))
-        .about(field, "market", RULE)
+pub(super) fn twice_named([markets, events]: [&'static str; 2]) -> Refused {
+    let refused = Refused::wallet("invalid_field", &format!("{events}: it stands beside {markets}"));
+    refused.about(events, markets, format!("{markets} or {events}, not both"))
 }
 
 /// The values in the order of first mention; none if one of them is none. There are few, or few that differ.
@@ -232,7 +231,7 @@ fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Ve
 }
 
 /// The words of a table with commas between.
-pub(super) fn one_of<T>(words: &[(&str, T)]) -> String {
+fn one_of<T>(words: &[(&str, T)]) -> String {
     let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
     words.join(", ")
 }

@@ -7,7 +7,7 @@ use super::super::Reader;
 use super::super::ask::{Asked, Refused};
 use super::params::{Bounds, Params};
 use super::rows::Made;
-use super::{EndDateFormat, page_of, write_list};
+use super::{EndDateFormat, MARKET_NAMES, page_of, write_list};
 use crate::catalog::Direction;
 use crate::domain::amount::ONE;
 use crate::domain::{Address, MarketNo, Outcome, Shares, TimeMs, WalletNo};
@@ -128,9 +128,10 @@ impl Of {
 }
 
 /// What positions are narrowed to.
-struct Narrowed {
-    markets: Option<BTreeSet<MarketNo>>,
-    title: Option<String>,
+pub(super) struct Narrowed {
+    pub(super) markets: Option<BTreeSet<MarketNo>>,
+    /// What the market's question has in it, in lower case.
+    pub(super) title: Option<String>,
 }
 
 impl Reader {
@@ -258,12 +259,12 @@ impl Reader {
     }
 
     /// Whether the wallet can merge pairs of shares; those of a resolved market are only redeemed.
-    fn is_mergeable(&self, holding: &Holding) -> bool {
+    pub(super) fn is_mergeable(&self, holding: &Holding) -> bool {
         holding.is_mergeable() && !self.is_resolved(holding)
     }
 
     fn narrowed(&self, params: &Params<'_>) -> Result<Narrowed, Refused> {
-        Ok(Narrowed { markets: self.markets_of(params)?, title: params.title()? })
+        Ok(Narrowed { markets: self.markets_of(params, MARKET_NAMES)?, title: params.title()? })
     }
 
     /// The positions of a wallet that pass, each with its key.
@@ -307,7 +308,8 @@ impl Reader {
         }
     }
 
-    fn holdings_of<'a, 'n>(
+    /// The holdings of a wallet that pass.
+    pub(super) fn holdings_of<'a, 'n>(
         &'a self,
         wallet: WalletNo,
         narrowed: &'n Narrowed,
@@ -315,11 +317,14 @@ impl Reader {
         let in_markets = |holding: &&Holding| {
             narrowed.markets.as_ref().is_none_or(|markets| markets.contains(&holding.market))
         };
-        let titled = |holding: &&Holding| {
-            let title = || self.title(holding.market).to_lowercase();
-            narrowed.title.as_ref().is_none_or(|wanted| title().contains(wanted.as_str()))
-        };
+        let titled = |holding: &&Holding| self.is_titled(holding.market, narrowed);
         self.model().holdings().of_wallet(wallet).filter(in_markets).filter(titled)
+    }
+
+    /// Whether the question of a market has in it what is asked for.
+    pub(super) fn is_titled(&self, market: MarketNo, narrowed: &Narrowed) -> bool {
+        let title = || self.title(market).to_lowercase();
+        narrowed.title.as_ref().is_none_or(|wanted| title().contains(wanted.as_str()))
     }
 
     fn title(&self, market: MarketNo) -> &str {

@@ -15,11 +15,11 @@ const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 1_000 };
 /// Decimals of volume and profit.
 const PLACES: u32 = 6;
 
-const PERIODS: [(&str, Period); 4] =
+pub(super) const PERIODS: [(&str, Period); 4] =
     [("DAY", Period::Day), ("WEEK", Period::Week), ("MONTH", Period::Month), ("ALL", Period::All)];
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum OrderBy {
+pub(super) enum OrderBy {
     Profit,
     Volume,
 }

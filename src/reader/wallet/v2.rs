@@ -2,7 +2,7 @@
 //!
 //! - An answer is `{"data":…}`; a list in pages has `"pagination":{"limit","offset","has_more","next_cursor"}` beside
 //!   it (`paging`). A wallet that is unknown has empty lists, zeros, or `"data":null`.
-//! - Names in a query may be in camel case or have underscores, and `condition_id` is `condition`.
+//! - Names in a query may be in camel case or have underscores, and some have a second one (`paging`).
 //! - Amounts are numbers, sizes and volumes are shares, and names that end in `_usdc` are collateral. Times are whole
 //!   seconds. A token is always named by its id, whatever [`super::AssetFormat`] says.
 //! - Costs have fees in them, as in the first version, so `entry_fees_usdc` is 0.
@@ -30,7 +30,16 @@ use super::super::ask::{Asked, Refused, no_route};
 use crate::http::Endpoint;
 use crate::json::{Writer, date};
 use crate::ledger::MarketRow;
+use crate::wallet::{Figures, Lot};
 use paging::{LIMIT, Start, params};
+
+/// Decimals of amounts, and of percentages.
+const PLACES: u32 = 6;
+
+const HOUR_S: u64 = 3_600;
+
+/// What a query's markets and events are called.
+const MARKET_NAMES: [&str; 2] = ["condition", "event_id"];
 
 impl Reader {
     /// The routes of the second version.
@@ -67,8 +76,7 @@ impl Reader {
         json.key("title").text(facts.map_or("", |facts| &facts.question));
         json.key("slug").text(facts.map_or("", |facts| &facts.slug));
         json.key("icon").text(facts.map_or("", |facts| &facts.icon));
-        let event = row.and_then(|row| self.index.event(row));
-        json.key("event_slug").text(event.map_or("", |event| &event.slug));
+        json.key("event_slug").text(row.map_or("", |row| self.event_slug(row)));
     }
 
     /// `end_date`, as a plain date.
@@ -103,6 +111,16 @@ fn no_builders(asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> 
 
 fn nothing(start: &Start, json: &mut Writer<'_>) -> Result<(), Refused> {
     start.write(json, &[], None, |(): &()| Vec::new(), |_, ()| Ok(()))
+}
+
+/// What would be gained by selling what is left of a lot with these figures.
+const fn unrealized(lot: &Lot, figures: &Figures) -> i128 {
+    if lot.is_open() { figures.current - figures.initial } else { 0 }
+}
+
+/// A sum of millionths, as a number.
+fn write_sum(json: &mut Writer<'_>, millionths: u128) {
+    json.decimal(i128::try_from(millionths).unwrap_or(i128::MAX), PLACES);
 }
 
 /// The names and pictures of a wallet, which nobody has here.

@@ -25,7 +25,7 @@ fn walked(
     mut between: impl FnMut(&mut Exchange),
 ) -> Vec<Value> {
     let (mut all, mut cursor) = (Vec::new(), String::new());
-    loop {
+    for _ in 0..200 {
         let page = exchange.reads(&format!("{target}&limit={limit}&cursor={cursor}"));
         let (of_page, next) = (page["data"].as_array().expect("rows"), &page["pagination"]);
         assert!(of_page.len() <= limit);
@@ -41,6 +41,7 @@ fn walked(
         }
         between(exchange);
     }
+    panic!("pages without end")
 }
 
 /// Asserts that pages of every length join to the whole list.
@@ -344,8 +345,30 @@ fn holders_have_what_they_hold_more_of_one_token() {
     );
     assert_eq!(amounts(page["data"].as_array().expect("rows")), [[of(CAROL, 40.0)]]);
     assert_eq!(page["pagination"], json!({"limit": 1, "offset": 1, "has_more": false, "next_cursor": null}));
+    let both = format!("/v2/holders?condition={snow},{rain}&limit=1");
+    let page = exchange.reads(&both);
+    assert_eq!(column(page["data"].as_array().expect("rows"), "token_id"), ["310", "311", RAIN_YES, RAIN_NO]);
+    let cursor = page["pagination"]["next_cursor"].as_str().expect("more").to_owned();
+    exchange.acts(CAROL, RAIN, ActKind::Merge, [60, 60]);
+    let ask = exchange.rests(ALICE, Side::Sell, Outcome::Zero, 50, 55);
+    let taker = exchange.order(ALICES_SAFE, Side::Buy, Outcome::Zero, 50, 55);
+    exchange.fills(taker, &[(ask, 55)]);
+    let page = exchange.reads(&format!("{both}&cursor={cursor}"));
+    assert_eq!(
+        column(page["data"].as_array().expect("rows"), "token_id"),
+        [RAIN_YES],
+        "without the empty ones"
+    );
+    assert_eq!(
+        amounts(page["data"].as_array().expect("rows")),
+        [[of(ALICES_SAFE, 55.0)]],
+        "who came meanwhile"
+    );
+    let cursor = page["pagination"]["next_cursor"].as_str().expect("more").to_owned();
+    let page = exchange.reads(&format!("{both}&cursor={cursor}"));
+    assert_eq!(amounts(page["data"].as_array().expect("rows")), [[of(CAROL, 40.0)]], "nobody is left out");
     let large = rows(&mut exchange, &format!("/v2/holders?condition={rain}&min_balance=40.000001"));
-    assert_eq!(amounts(&large), [[of(ALICE, 60.0)], [of(BOB, 100.0)]]);
+    assert_eq!(amounts(&large), [[of(ALICES_SAFE, 55.0)], [of(BOB, 100.0)]]);
 }
 
 #[test]
@@ -450,14 +473,15 @@ fn what_a_wallet_did_is_known_by_the_hour() {
         .collect();
     let day = |second: u64| second - second % DAY_S;
     assert_eq!(shown.len(), 8, "a week that began within a day");
-    assert!(shown.windows(2).all(|pair| pair[0].0 + DAY_S == pair[1].0));
-    for (begin, profit, trades) in shown {
-        let expected = match begin {
-            _ if begin < day(first) => (0.0, 0),
-            _ if begin < day(now) => (6.0, 2),
+    assert!(shown[..7].windows(2).all(|pair| pair[0].0 + DAY_S == pair[1].0));
+    assert_eq!((shown[6].0, shown[7].0), (day(now), now), "whole days, and now");
+    for (second, profit, trades) in shown {
+        let expected = match second {
+            _ if second <= day(first) => (0.0, 0),
+            _ if second <= day(now) => (6.0, 2),
             _ => (7.0, 3),
         };
-        assert_eq!((profit, trades), expected, "{begin}");
+        assert_eq!((profit, trades), expected, "by {second}");
     }
     let stats = data(&mut exchange, &format!("/v2/user-stats?user={alice}"));
     shows(&stats, &[("trades", 1.0), ("biggest_win", 7.0)]);
@@ -465,14 +489,30 @@ fn what_a_wallet_did_is_known_by_the_hour() {
     let nobody = format!("0x{}", "99".repeat(20));
     assert_eq!(data(&mut exchange, &format!("/v2/user-stats?user={nobody}")), Value::Null);
     exchange.now += 40 * DAY_S * 1_000;
+    for (more, field) in [(format!("start={now}"), "start"), (format!("end={now}"), "end")] {
+        let target = format!("/v2/user-volume?user={alice}&{more}");
+        assert_eq!(
+            refused(&mut exchange, &target)["field"],
+            field,
+            "it did something before and may have since"
+        );
+    }
+    let before = first - DAY_S;
+    for (start, end, expected) in [
+        (0, 0, sums(150, 67, 3)),
+        (1, 0, sums(150, 67, 3)),
+        (first, 0, sums(150, 67, 3)),
+        (0, before, sums(0, 0, 0)),
+    ] {
+        assert_eq!(volume(&mut exchange, start, end), expected, "{start} to {end}");
+    }
     assert_eq!(
-        refused(&mut exchange, &format!("/v2/user-volume?user={alice}&start={first}"))["field"],
-        "start"
+        data(&mut exchange, &format!("/v2/user-volume?user=0x{}&start={now}", "99".repeat(20))),
+        sums(0, 0, 0)
     );
-    assert_eq!(volume(&mut exchange, 0, 0), sums(150, 67, 3));
     let pnl = data(&mut exchange, &format!("/v2/user-pnl?userAddress={alice}&interval=max&fidelity=1d"));
     let points = pnl["points"].as_array().expect("rows");
-    assert!(points.len() <= 31, "{}", points.len());
+    assert_eq!(points.len(), 31, "thirty days that began within a day");
     shows(&points[0], &[("realized_pnl", 7.0)]);
 }
 
@@ -503,10 +543,38 @@ fn prices_come_in_buckets_of_any_length() {
     let end = begin + 3 * 3_600;
     assert_eq!(points(&mut exchange, &format!("&start={begin}&end={end}&bucketSeconds=3600")), hourly);
     assert_eq!(points(&mut exchange, &format!("&start={begin}&end={}", begin + 600)), [(0, 0.3, 60)]);
-    let as_of = begin + 3_599;
-    assert_eq!(points(&mut exchange, &format!("&as_of={as_of}")), [(3_540, 0.35, 60)]);
-    let other = rows(&mut exchange, &format!("/v2/prices-history?token_id={RAIN_NO}&as_of={as_of}"));
+    assert!(points(&mut exchange, &format!("&start={}&end={}", begin + 30, begin + 30)).is_empty());
+    for (second, point) in [
+        (0, None),
+        (58, None),
+        (59, Some((0, 0.3, 60))),
+        (3_000, Some((2_400, 0.34, 60))),
+        (3_058, Some((2_400, 0.34, 60))),
+        (3_599, Some((3_000, 0.35, 60))),
+        (10_800, Some((10_200, 0.47, 60))),
+        (999_999, Some((10_200, 0.47, 60))),
+    ] {
+        let shown = points(&mut exchange, &format!("&as_of={}", begin + second));
+        assert_eq!(shown, Vec::from_iter(point), "by {second}");
+    }
+    let other =
+        rows(&mut exchange, &format!("/v2/prices-history?token_id={RAIN_NO}&as_of={}", begin + 3_599));
     shows(&other[0], &[("price", 0.65)]);
+    exchange.resolves(RAIN, 1_000_000);
+    let (last, now) = (hourly[2], exchange.now / 1_000 - begin);
+    for (more, expected) in [
+        ("&interval=1d&bucket_seconds=3541".to_owned(), vec![hourly[0], hourly[1], last, (now, 1.0, 0)]),
+        (format!("&start={}", begin + 7_200), vec![]),
+        (format!("&as_of={}", begin + 3_599), vec![(3_000, 0.35, 60)]),
+        (format!("&as_of={}", begin + now), vec![(now, 1.0, 0)]),
+    ] {
+        let shown = points(&mut exchange, &more);
+        if expected.is_empty() {
+            assert_eq!(shown.last(), Some(&(now, 1.0, 0)), "up to now");
+        } else {
+            assert_eq!(shown, expected, "{more}");
+        }
+    }
     assert!(rows(&mut exchange, "/v2/prices-history?token_id=5&interval=max").is_empty(), "unknown");
 }
 
@@ -547,6 +615,17 @@ fn what_is_not_understood_is_refused() {
         ("/v2/live-volume".to_owned(), "event_id"),
         ("/v2/tokens".to_owned(), "token_id"),
         (format!("/v2/tokens?token_id=1&condition={condition}"), "condition"),
+        (format!("/v2/tokens?token_id=1{}", ",1".repeat(50)), "token_id"),
+        (format!("/v2/tokens?condition={}", many[..many.len() / 21 * 11].trim_end_matches(',')), "condition"),
+        (
+            format!(
+                "/v2/live-volume?event_id={}",
+                (0..21).map(|id| id.to_string()).collect::<Vec<_>>().join(",")
+            ),
+            "event_id",
+        ),
+        ("/v2/live-volume?event_id=1&id=2".to_owned(), "id"),
+        (format!("/v2/holders?condition={condition}&cursor={other}"), "cursor"),
         ("/v2/resolutions".to_owned(), "condition"),
         (format!("/v2/resolutions?condition={condition}&event_id=77"), "condition"),
         ("/v2/leaderboard?category=sports".to_owned(), "category"),
@@ -556,14 +635,17 @@ fn what_is_not_understood_is_refused() {
         ("/v2/prices-history?interval=1d".to_owned(), "token_id"),
         ("/v2/prices-history?token_id=300".to_owned(), "interval"),
         ("/v2/prices-history?token_id=300&interval=1d&as_of=5".to_owned(), "interval"),
+        ("/v2/prices-history?token_id=300&as_of=5&bucket_seconds=60".to_owned(), "bucket_seconds"),
         ("/v2/prices-history?token_id=300&start=5&end=4".to_owned(), "end"),
-        ("/v2/prices-history?token_id=300&start=5&end=1296006".to_owned(), "end"),
-        ("/v2/prices-history?token_id=300&interval=1d&bucket_seconds=90".to_owned(), "bucket_seconds"),
+        ("/v2/prices-history?token_id=300&start=5&end=1296006".to_owned(), "start"),
+        ("/v2/prices-history?token_id=300&interval=1d&bucket_seconds=59".to_owned(), "bucket_seconds"),
         (format!("/v2/positions/combos?user={alice}&offset=1"), "offset"),
     ] {
         assert_eq!(refused(&mut exchange, &target)["field"], field, "{target}");
     }
     for target in [
+        format!("/v2/tokens?token_id=1{}", ",1".repeat(49)),
+        format!("/v2/tokens?condition=0x{}", "ee".repeat(31)),
         format!("/v2/positions/combos?user={alice}"),
         format!("/v2/activity/combos?user={alice}"),
         "/v2/builders/leaderboard?time_period=DAY".to_owned(),

@@ -5,7 +5,7 @@
 
 use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused};
-use super::super::history::{Filter, NO_OUTCOME, SIDES, TYPES_ELSEWHERE};
+use super::super::history::{Filter, Form, NO_OUTCOME, SIDES, kinds};
 use super::super::params::Params;
 use super::super::positions::DIRECTIONS;
 use super::paging::{LIMIT, Start, params};
@@ -14,16 +14,17 @@ use crate::catalog::Direction;
 use crate::domain::MarketNo;
 use crate::json::Writer;
 use crate::wallet::{Kind, Role, Row, Rows};
+use std::collections::BinaryHeap;
 use std::ops::Range;
 
 /// Rows that one page looks at: about a millisecond of work.
 const ROWS_LOOKED_AT_MAX: usize = 100_000;
 
+/// The same where each row is the newest of many lists.
+const ROWS_MERGED_MAX: usize = 10_000;
+
 /// The smallest trades that are listed, unless the request says which, in millionths of a share.
 const SMALLEST: u64 = 10_000;
-
-/// Types of the second version that neither this exchange nor the first version has.
-const TYPES_NEW: [&str; 3] = ["REFERRAL_REWARD", "MIGRATION", "TIP"];
 
 /// The rows of a page, and the last row that was looked at if there are more.
 struct Page<'a> {
@@ -31,12 +32,17 @@ struct Page<'a> {
     behind: Option<&'a Row>,
 }
 
-/// At most `limit` of the rows that pass.
-fn page<'a>(rows: impl Iterator<Item = &'a Row>, filter: &Filter, limit: usize) -> Page<'a> {
+/// At most `limit` of the rows that pass, of as many as may be looked at.
+fn page<'a>(
+    rows: impl Iterator<Item = &'a Row>,
+    filter: &Filter,
+    limit: usize,
+    looked_at_max: usize,
+) -> Page<'a> {
     let (mut page, mut last) = (Vec::new(), None);
     for (looked_at, row) in rows.enumerate() {
         let passes = filter.passes(row);
-        if looked_at == ROWS_LOOKED_AT_MAX || (passes && page.len() == limit) {
+        if looked_at == looked_at_max || (passes && page.len() == limit) {
             return Page { rows: page, behind: last };
         }
         if passes {
@@ -50,11 +56,14 @@ fn page<'a>(rows: impl Iterator<Item = &'a Row>, filter: &Filter, limit: usize) 
 /// The rows of several lists, each newest first and with positions of its own, newest first.
 fn merged<'a>(lists: impl Iterator<Item = impl Rows<'a>>) -> impl Iterator<Item = &'a Row> {
     let mut lists: Vec<_> = lists.map(|list| list.rev().peekable()).collect();
+    let heads = lists.iter_mut().enumerate();
+    let mut newest: BinaryHeap<_> =
+        heads.filter_map(|(place, list)| Some((list.peek()?.position, place))).collect();
     std::iter::from_fn(move || {
-        let heads = lists.iter_mut().enumerate();
-        let heads = heads.filter_map(|(place, list)| Some((list.peek()?.position, place)));
-        let (_, newest) = heads.max()?;
-        lists[newest].next()
+        let (_, place) = newest.pop()?;
+        let row = lists[place].next();
+        newest.extend(lists[place].peek().map(|next| (next.position, place)));
+        row
     })
 }
 
@@ -92,15 +101,17 @@ impl Reader {
         let page = match (user.map(|user| self.wallet_at(&user)), &filter.markets) {
             (Some(None), _) => Page { rows: Vec::new(), behind: None },
             (Some(Some(wallet)), _) => {
-                page(activity.of_wallet_at(wallet, places).rev(), &filter, start.limit)
+                page(activity.of_wallet_at(wallet, places).rev(), &filter, start.limit, ROWS_LOOKED_AT_MAX)
             }
-            (None, None) => page(activity.rows()[places].iter().rev(), &filter, start.limit),
+            (None, None) => {
+                page(activity.rows()[places].iter().rev(), &filter, start.limit, ROWS_LOOKED_AT_MAX)
+            }
             (None, Some(markets)) => {
                 let of = |&market: &MarketNo| activity.trades_at(market, places.clone());
-                page(merged(markets.iter().map(of)), &filter, start.limit)
+                page(merged(markets.iter().map(of)), &filter, start.limit, ROWS_MERGED_MAX)
             }
         };
-        self.write_feed(json, &start, &page, |json, row| self.write_trade_v2(json, row))
+        self.write_feed(json, &start, &page, Form::Trade)
     }
 
     /// GET /v2/activity: trades, splits, merges and redeems of one wallet; the operator's money too if asked for.
@@ -124,15 +135,8 @@ impl Reader {
         let mut start = Start::of(&params, "activity", LIMIT)?;
         params.word("sort_by", &[("TIMESTAMP", ())])?;
         let direction = start.word(&params, (1, "sort_direction"), &DIRECTIONS, Direction::Descending)?;
-        let here = Kind::ALL.map(|kind| (kind.text(), Some(kind)));
-        let elsewhere = TYPES_ELSEWHERE.iter().chain(&TYPES_NEW).map(|word| (*word, None));
-        let types: Vec<(&str, Option<Kind>)> = here.into_iter().chain(elsewhere).collect();
-        let named = params.words("type", &types)?.map(|kinds| kinds.into_iter().flatten().collect());
-        let is_shares = |kind: &Kind| !matches!(kind, Kind::Deposit | Kind::Withdrawal);
-        let without_money = params.flag("exclude_deposits_withdrawals")?.unwrap_or(true);
-        let of_shares = without_money.then(|| Kind::ALL.into_iter().filter(is_shares).collect());
         let filter = Filter {
-            kinds: named.or(of_shares),
+            kinds: kinds(&params, "exclude_deposits_withdrawals")?,
             markets: self.markets_of_v2(&params)?,
             side: params.word("side", &SIDES)?,
             ..Filter::default()
@@ -143,12 +147,12 @@ impl Reader {
             Some(wallet) => {
                 let rows = self.model().activity().of_wallet_at(wallet, places);
                 match direction {
-                    Direction::Descending => page(rows.rev(), &filter, start.limit),
-                    Direction::Ascending => page(rows, &filter, start.limit),
+                    Direction::Descending => page(rows.rev(), &filter, start.limit, ROWS_LOOKED_AT_MAX),
+                    Direction::Ascending => page(rows, &filter, start.limit, ROWS_LOOKED_AT_MAX),
                 }
             }
         };
-        self.write_feed(json, &start, &page, |json, row| self.write_activity_v2(json, row))
+        self.write_feed(json, &start, &page, Form::Activity)
     }
 
     /// The places of the rows that a page may have: those of its seconds, behind its cursor.
@@ -177,31 +181,20 @@ impl Reader {
         json: &mut Writer<'_>,
         start: &Start,
         page: &Page<'_>,
-        mut write: impl FnMut(&mut Writer<'_>, &Row) -> Result<(), Refused>,
+        form: Form,
     ) -> Result<(), Refused> {
         let place = |row: &Row| vec![self.model().activity().place_of(row) as i128];
         let behind = page.behind.map(place);
-        start.write(json, &page.rows, behind, |row| place(row), |json, row| write(json, row))
+        start.write(
+            json,
+            &page.rows,
+            behind,
+            |row| place(row),
+            |json, row| self.write_row_v2(json, row, form),
+        )
     }
 
-    fn write_trade_v2(&self, json: &mut Writer<'_>, row: &Row) -> Result<(), Refused> {
-        let market = self.market(row.market().expect("a trade has a market"));
-        json.open_object().key("proxy_wallet").address(self.address_of(row.wallet));
-        json.key("side").text(row.side.text());
-        json.key("token_id").token(&market.tokens[row.outcome.index()]);
-        json.key("condition_id").condition(&market.condition);
-        json.key("size").millionths_number(row.shares.0);
-        json.key("price").millionths_number(row.price_millionths.into());
-        json.key("timestamp").number(row.time.seconds());
-        self.write_titles(json, Some(market));
-        json.key("outcome").text(&market.labels[row.outcome.index()]);
-        json.key("outcome_index").number(row.outcome.index() as u64);
-        write_no_profile(json);
-        json.key("transaction_hash").hex(self.hash_of(row)?.as_bytes()).close_object();
-        Ok(())
-    }
-
-    fn write_activity_v2(&self, json: &mut Writer<'_>, row: &Row) -> Result<(), Refused> {
+    fn write_row_v2(&self, json: &mut Writer<'_>, row: &Row, form: Form) -> Result<(), Refused> {
         let market = row.market().map(|market| self.market(market));
         let trade = market.filter(|_| row.kind == Kind::Trade);
         json.open_object().key("proxy_wallet").address(self.address_of(row.wallet));
@@ -210,8 +203,10 @@ impl Reader {
             Some(market) => json.condition(&market.condition),
             None => json.text(""),
         };
-        json.key("type").text(row.kind.text()).key("size").millionths_number(row.shares.0);
-        json.key("usdc_size").millionths_number(row.cash.0);
+        json.key("size").millionths_number(row.shares.0);
+        if form == Form::Activity {
+            json.key("type").text(row.kind.text()).key("usdc_size").millionths_number(row.cash.0);
+        }
         json.key("transaction_hash").hex(self.hash_of(row)?.as_bytes());
         json.key("price").millionths_number(row.price_millionths.into()).key("token_id");
         match trade {
@@ -225,5 +220,41 @@ impl Reader {
         write_no_profile(json);
         json.close_object();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Collateral, Position, TimeMs, WalletNo};
+    use crate::wallet::{Act, Entry, Wallets};
+
+    #[test]
+    fn a_page_looks_at_so_many_rows_and_says_where_it_stopped() {
+        const WALLET: WalletNo = WalletNo(0);
+        let mut wallets = Wallets::new();
+        let credits = (0..=ROWS_LOOKED_AT_MAX as u64).map(|row| Entry {
+            position: Position(64 * row),
+            time: TimeMs(row),
+            wallet: WALLET,
+            act: Act::Credit(Collateral(row)),
+        });
+        credits.for_each(|entry| wallets.follow(&entry));
+        let activity = wallets.activity();
+        let first = Filter { cash_min: ROWS_LOOKED_AT_MAX as u64, ..Filter::default() };
+        let shown = |places: Range<usize>, filter: &Filter, limit: usize| {
+            let page = page(activity.of_wallet_at(WALLET, places).rev(), filter, limit, ROWS_LOOKED_AT_MAX);
+            (page.rows.len(), page.behind.map(|row| activity.place_of(row)))
+        };
+        assert_eq!(
+            shown(0..ROWS_LOOKED_AT_MAX + 1, &first, 9),
+            (1, Some(1)),
+            "the oldest row is not looked at"
+        );
+        assert_eq!(shown(0..1, &first, 9), (0, None));
+        assert_eq!(shown(0..ROWS_LOOKED_AT_MAX, &first, 9), (0, None), "all of them");
+        let all = Filter::default();
+        assert_eq!(shown(0..10, &all, 9), (9, Some(1)));
+        assert_eq!(shown(0..9, &all, 9), (9, None));
     }
 }

@@ -5,32 +5,35 @@ use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused, WORD_RULE, token_id, too_long};
 use super::super::markets::interest;
 use super::super::page_of;
-use super::super::params::{Bounds, invalid, missing};
-use super::paging::{LIMIT, Start, conditions, params};
-use super::write_no_profile;
-use crate::domain::{Address, ConditionId, MarketNo, Outcome, Shares, Word};
+use super::super::params::{Bounds, invalid, missing, twice_named};
+use super::paging::{LIMIT, Start, conditions, events, few, params};
+use super::{PLACES, unrealized, write_no_profile, write_sum};
+use crate::domain::{ConditionId, MarketNo, Outcome, Shares, Word};
 use crate::json::{Writer, name};
 use crate::ledger::MarketRow;
 use crate::wallet::{Holding, rounded};
 use std::collections::BTreeSet;
 
-/// Decimals of sums of millionths.
-const PLACES: u32 = 6;
-
 /// Rows of a page that says what holders gained.
 const PNL_LIMIT: Bounds = Bounds { max: 100, ..LIMIT };
 
 const TOKENS_MAX: usize = 50;
-const TOKENS_RULE: &str = "at most 50 token ids in decimal with commas between";
+const TOKENS_RULE: &str = "token ids in decimal with commas between";
 const CONDITIONS_OF_TOKENS_MAX: usize = 10;
 
 const EITHER_RULE: &str = "token_id or condition, not both";
 const ONE_RULE: &str = "one of question_id, condition and event_id";
 
 struct Holder<'a> {
-    address: &'a Address,
     holding: &'a Holding,
     amount: Shares,
+}
+
+impl Holder<'_> {
+    /// Where it stands among the holders of its token: the largest come first.
+    fn mark(&self) -> [i128; 2] {
+        [-i128::from(self.amount.0), self.holding.wallet.0.into()]
+    }
 }
 
 impl Reader {
@@ -45,48 +48,68 @@ impl Reader {
             return Err(invalid("condition", &got, "a single one beside include_pnl".into()));
         }
         let start = Start::of(&params, "holders", if with_pnl { PNL_LIMIT } else { LIMIT })?;
-        let [] = start.after()?.unwrap_or_default();
         let smallest = Shares(params.amount("min_balance")?.unwrap_or(0));
-        let skipped = usize::try_from(start.offset).unwrap_or(usize::MAX);
-        let mut more = false;
+        // Where the last holder of each token stood.
+        let after = start.values(4 * ids.len())?.map(|values| values.as_chunks::<2>().0);
+        let (mut more, mut marks) = (false, Vec::with_capacity(4 * ids.len()));
         json.open_object().key("data").open_array();
-        for row in ids.iter().filter_map(|id| self.index.condition(id)).map(|market| self.market(market)) {
+        for (place, id) in ids.iter().enumerate() {
+            let last = after.map(|marks| [marks[2 * place], marks[2 * place + 1]]);
+            let Some(market) = self.index.condition(id) else {
+                marks.extend(last.unwrap_or_default());
+                continue;
+            };
+            let mut holders = self.holders_of_tokens(market, with_pnl);
             for outcome in [Outcome::Zero, Outcome::One] {
-                let mut holders = self.holders_of_token(row.market, outcome, with_pnl);
-                holders.retain(|holder| smallest <= holder.amount);
-                more |= skipped.saturating_add(start.limit) < holders.len();
-                let count = holders.len();
-                let page = page_of(&mut holders, skipped, start.limit, |one, other| {
-                    other.amount.cmp(&one.amount).then_with(|| one.address.cmp(other.address))
-                });
-                if page.is_empty() && count > 0 {
-                    continue;
+                let last = last.map(|marks| marks[outcome.index()]);
+                let holders = &mut holders[outcome.index()];
+                let behind = |holder: &Holder<'_>| last.is_none_or(|last| last < holder.mark());
+                holders.retain(|holder| smallest <= holder.amount && behind(holder));
+                more |= start.limit < holders.len();
+                let page = page_of(holders, 0, start.limit, |one, other| one.mark().cmp(&other.mark()));
+                marks.push(page.last().map(Holder::mark).or(last).unwrap_or_default());
+                if !page.is_empty() || last.is_none() {
+                    self.write_holders(json, (market, outcome), page, with_pnl);
                 }
-                let token = &row.tokens[outcome.index()];
-                json.open_object().key("token_id").token(token).key("holders").open_array();
-                for holder in page {
-                    self.write_holder_v2(json, row, outcome, holder, with_pnl);
-                }
-                json.close_array().close_object();
-                if json.bytes() > ANSWER_BYTES_MAX {
-                    return Err(too_long().about("condition", "", "fewer conditions, or a lower limit"));
-                }
+            }
+            if json.bytes() > ANSWER_BYTES_MAX {
+                return Err(too_long().about("condition", "", "fewer conditions, or a lower limit"));
             }
         }
         json.close_array();
-        start.write_end(json, start.limit, more.then(Vec::new));
+        start.write_end(json, start.limit, more.then(|| marks.concat()));
         json.close_object();
         Ok(())
     }
 
-    /// Who holds a token: what a wallet has more of it than of the other, or all of it.
-    fn holders_of_token(&self, market: MarketNo, outcome: Outcome, gross: bool) -> Vec<Holder<'_>> {
-        let holders = self.model().holdings().of_market(market).map(|holding| {
-            let other = if gross { Shares::ZERO } else { holding.lot(outcome.other()).shares };
-            let amount = holding.lot(outcome).shares.saturating_sub(other);
-            Holder { address: self.address_of(holding.wallet), holding, amount }
-        });
-        holders.filter(|holder| !holder.amount.is_zero()).collect()
+    /// Who holds each token of a market: what a wallet has more of it than of the other, or all of it.
+    fn holders_of_tokens(&self, market: MarketNo, gross: bool) -> [Vec<Holder<'_>>; 2] {
+        let mut holders = [Vec::new(), Vec::new()];
+        for holding in self.model().holdings().of_market(market) {
+            for outcome in [Outcome::Zero, Outcome::One] {
+                let other = if gross { Shares::ZERO } else { holding.lot(outcome.other()).shares };
+                let amount = holding.lot(outcome).shares.saturating_sub(other);
+                if !amount.is_zero() {
+                    holders[outcome.index()].push(Holder { holding, amount });
+                }
+            }
+        }
+        holders
+    }
+
+    fn write_holders(
+        &self,
+        json: &mut Writer<'_>,
+        (market, outcome): (MarketNo, Outcome),
+        page: &[Holder<'_>],
+        with_pnl: bool,
+    ) {
+        let row = self.market(market);
+        json.open_object().key("token_id").token(&row.tokens[outcome.index()]).key("holders").open_array();
+        for holder in page {
+            self.write_holder_v2(json, row, outcome, holder, with_pnl);
+        }
+        json.close_array().close_object();
     }
 
     fn write_holder_v2(
@@ -97,7 +120,7 @@ impl Reader {
         holder: &Holder<'_>,
         with_pnl: bool,
     ) {
-        json.open_object().key("proxy_wallet").address(holder.address);
+        json.open_object().key("proxy_wallet").address(self.address_of(holder.holding.wallet));
         json.key("token_id").token(&row.tokens[outcome.index()]);
         json.key("amount").millionths_number(holder.amount.0);
         json.key("outcome_index").number(outcome.index() as u64);
@@ -105,15 +128,17 @@ impl Reader {
         write_no_profile(json);
         if with_pnl {
             let price = self.price_now(row, outcome);
-            let figures = holder.holding.lot(outcome).open_figures(price);
+            let lot = holder.holding.lot(outcome);
+            let figures = lot.open_figures(price);
+            let unrealized = unrealized(lot, &figures);
             let shown = |atto| rounded(atto, PLACES);
             json.key("avg_price").decimal(shown(figures.average), PLACES);
             json.key("entry_cost_usdc").decimal(shown(figures.initial), PLACES);
             json.key("current_price").millionths_number(price.into());
             json.key("current_value").decimal(shown(figures.current), PLACES);
             json.key("realized_pnl").decimal(shown(figures.realized), PLACES);
-            json.key("unrealized_pnl").decimal(shown(figures.cash_pnl), PLACES);
-            json.key("total_pnl").decimal(shown(figures.realized + figures.cash_pnl), PLACES);
+            json.key("unrealized_pnl").decimal(shown(unrealized), PLACES);
+            json.key("total_pnl").decimal(shown(figures.realized + unrealized), PLACES);
         }
         json.close_object();
     }
@@ -141,9 +166,8 @@ impl Reader {
 
     /// GET /v2/live-volume: the shares that takers traded in the markets of events, most first.
     pub(super) fn live_volume_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = params(asked, &["event_id", "id"])?;
-        let named = params.events_filter("event_id")?.or(params.events_filter("id")?);
-        let ids = named.ok_or(missing("event_id", "events' ids with commas between"))?;
+        let params = params(asked, &["event_id"])?;
+        let ids = events(&params)?.ok_or(missing("event_id", "events' ids with commas between"))?;
         let markets: BTreeSet<MarketNo> = self.markets_of_events(&ids).collect();
         let volume = |market| self.model().standings().volume(market).shares;
         let mut markets: Vec<(u128, MarketNo)> =
@@ -175,21 +199,26 @@ impl Reader {
                 ids.collect::<Option<Vec<_>>>().filter(|ids| ids.len() <= TOKENS_MAX)
             },
         )?;
+        let conditions = params.read(
+            "condition",
+            || WORD_RULE.into(),
+            |text| {
+                let ids = text.split(',').map(str::trim).filter(|id| !is_combination(id));
+                ids.map(|id| name::parse_hex(id.as_bytes()).map(ConditionId)).collect::<Option<Vec<_>>>()
+            },
+        )?;
         let both = |market| [(market, Outcome::Zero), (market, Outcome::One)];
-        let known: Vec<(MarketNo, Outcome)> = match (tokens, conditions(&params)?) {
+        let known: Vec<(MarketNo, Outcome)> = match (tokens, conditions) {
             (Some(ids), None) => {
                 let tokens = ids.iter().filter_map(|id| self.index.token(id));
                 tokens.map(|token| (token.market, token.outcome)).collect()
             }
-            (None, Some(ids)) if ids.len() <= CONDITIONS_OF_TOKENS_MAX => {
+            (None, Some(ids)) => {
+                few("condition", ids.len(), CONDITIONS_OF_TOKENS_MAX)?;
                 ids.iter().filter_map(|id| self.index.condition(id)).flat_map(both).collect()
             }
-            (None, Some(ids)) => {
-                let got = format!("{} conditions", ids.len());
-                return Err(invalid("condition", &got, "at most 10 conditions".into()));
-            }
             (None, None) => return Err(missing("token_id", EITHER_RULE)),
-            (Some(_), Some(_)) => return Err(invalid("condition", "both", EITHER_RULE.into())),
+            (Some(_), Some(_)) => return Err(twice_named(["token_id", "condition"])),
         };
         json.open_object().key("data").open_array();
         for (market, outcome) in known {
@@ -216,7 +245,12 @@ impl Reader {
         };
         json.key("title").text(&facts.question).key("market_slug").text(&facts.slug);
         json.key("closed").boolean(row.closed.is_some()).key("neg_risk").boolean(row.neg_risk);
-        json.key("neg_risk_market_id").null().key("question_index").null().key("event_id");
+        json.key("neg_risk_market_id");
+        match &*facts.neg_risk_market {
+            "" => json.null(),
+            id => json.text(id),
+        };
+        json.key("question_index").null().key("event_id");
         // A number here, and a text everywhere else.
         match event.and_then(|event| event.id.parse().ok()) {
             Some(id) => json.number(id),
@@ -239,8 +273,7 @@ impl Reader {
             || WORD_RULE.into(),
             |text| name::parse_hex(text.as_bytes()).map(Word),
         )?;
-        let events = params.events_filter("event_id")?;
-        let markets: Vec<MarketNo> = match (question, conditions(&params)?, events) {
+        let markets: Vec<MarketNo> = match (question, conditions(&params)?, events(&params)?) {
             (Some(question), None, None) => {
                 let asked = self.ledger.markets().iter().filter(|row| row.question == question);
                 asked.map(|row| row.market).collect()
@@ -264,6 +297,11 @@ impl Reader {
     }
 }
 
+/// The condition of a combination of markets has a byte less; there are none here.
+fn is_combination(condition: &str) -> bool {
+    name::parse_hex::<31>(condition.as_bytes()).is_some()
+}
+
 fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
     json.open_object().key("status").text(if row.payout.is_some() { "resolved" } else { "initialized" });
     for flag in ["extended_review", "was_disputed", "new_version_q"] {
@@ -284,9 +322,4 @@ fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
         }
     };
     json.key("market_type").text("BINARY").close_object();
-}
-
-/// A sum of millionths as a number.
-fn write_sum(json: &mut Writer<'_>, millionths: u128) {
-    json.decimal(i128::try_from(millionths).unwrap_or(i128::MAX), PLACES);
 }

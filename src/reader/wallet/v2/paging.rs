@@ -7,19 +7,20 @@
 
 use super::super::super::ask::{Asked, Refused};
 use super::super::LIST_BYTES_MAX;
-use super::super::params::{Bounds, Params, invalid, one_of};
+use super::super::params::{Bounds, Params, invalid};
 use crate::domain::ConditionId;
 use crate::json::{Writer, name};
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 /// Rows of a page.
 pub(super) const LIMIT: Bounds = Bounds { min: 1, default: 100, max: 1_000 };
 
-/// Conditions that one request may name.
-const CONDITIONS_MAX: usize = 20;
+/// Conditions, or events, that one request may name.
+pub(super) const NAMED_MAX: usize = 20;
 
-/// The longest cursor, in bytes.
-const CURSOR_BYTES_MAX: usize = 512;
+/// The longest cursor, in bytes: that of holders of twenty markets.
+const CURSOR_BYTES_MAX: usize = 2_048;
 
 const CURSOR_RULE: &str = "the next_cursor of a page of the same list";
 
@@ -28,7 +29,7 @@ pub(super) fn params<'a>(asked: &'a Asked<'a>, names: &[&str]) -> Result<Params<
     Params::spelled(asked, names, plain)
 }
 
-/// A name with underscores; a condition's id is plainly its condition.
+/// A name with underscores, and of several names for one thing the one that the rows have.
 fn plain(name: &str) -> Cow<'_, str> {
     let plain = if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
         let mut plain = String::with_capacity(name.len() + 2);
@@ -42,18 +43,34 @@ fn plain(name: &str) -> Cow<'_, str> {
     } else {
         Cow::Borrowed(name)
     };
-    if plain == "condition_id" { Cow::Borrowed("condition") } else { plain }
+    match &*plain {
+        "condition_id" => Cow::Borrowed("condition"),
+        "id" => Cow::Borrowed("event_id"),
+        "user_address" => Cow::Borrowed("user"),
+        _ => plain,
+    }
 }
 
 /// Conditions, if any are named; each once.
 pub(super) fn conditions(params: &Params<'_>) -> Result<Option<Vec<ConditionId>>, Refused> {
     let conditions = params.conditions_filter("condition")?;
-    match conditions.as_ref().map(Vec::len) {
-        Some(count) if CONDITIONS_MAX < count => {
-            Err(invalid("condition", &format!("{count} conditions"), "at most 20 conditions".into()))
-        }
-        _ => Ok(conditions),
+    few("condition", conditions.as_ref().map_or(0, Vec::len), NAMED_MAX)?;
+    Ok(conditions)
+}
+
+/// Events, if any are named; each once.
+pub(super) fn events(params: &Params<'_>) -> Result<Option<BTreeSet<String>>, Refused> {
+    let events = params.events_filter("event_id")?;
+    few("event_id", events.as_ref().map_or(0, BTreeSet::len), NAMED_MAX)?;
+    Ok(events)
+}
+
+/// Refuses a list that is longer than it may be.
+pub(super) fn few(field: &'static str, count: usize, max: usize) -> Result<(), Refused> {
+    if count <= max {
+        return Ok(());
     }
+    Err(invalid(field, &format!("{count} of them"), format!("a list of at most {max}").into()))
 }
 
 /// Where a page begins, and how long it may be.
@@ -79,7 +96,8 @@ impl Start {
             return Ok(Self { list, limit: params.limit(limit)?, offset: 0, after: None });
         };
         // Clients may repeat everything with each page, or nothing.
-        start.limit = params.limit(Bounds { default: start.limit.min(limit.max), ..limit })?;
+        let default = start.limit.clamp(limit.min, limit.max);
+        start.limit = params.limit(Bounds { default, ..limit })?;
         Ok(start)
     }
 
@@ -96,17 +114,18 @@ impl Start {
             |pinned: &String| words.iter().find(|(word, _)| word == pinned).map(|(_, value)| *value);
         let Some(pinned) = self.list.get(place) else {
             if self.after.is_some() {
-                return Err(invalid("cursor", &self.list.join("."), CURSOR_RULE.into()));
+                return Err(self.invalid());
             }
             let value = asked.unwrap_or(default);
             let word = words.iter().find(|(_, known)| *known == value).expect("a word for every value");
             self.list.push(word.0.to_owned());
             return Ok(value);
         };
-        let value = value_of(pinned).ok_or_else(|| invalid("cursor", pinned, one_of(words).into()))?;
+        let value = value_of(pinned).ok_or_else(|| self.invalid())?;
         match asked {
             Some(asked) if asked != value => {
-                Err(invalid(field, "another one than the cursor's", pinned.clone().into()))
+                let got = words.iter().find(|(_, known)| *known == asked).map_or("", |(word, _)| word);
+                Err(invalid(field, got, format!("{pinned}, as in the cursor").into()))
             }
             _ => Ok(value),
         }
@@ -114,9 +133,23 @@ impl Start {
 
     /// The values of the cursor, of which there have to be so many; none for the first page.
     pub(super) fn after<const COUNT: usize>(&self) -> Result<Option<[i128; COUNT]>, Refused> {
-        let refused = |values: &Vec<i128>| invalid("cursor", &format!("{values:?}"), CURSOR_RULE.into());
-        let values = self.after.as_ref();
-        values.map(|values| values.as_slice().try_into().map_err(|_| refused(values))).transpose()
+        let Some(values) = self.values(COUNT)? else { return Ok(None) };
+        Ok(Some(values.try_into().expect("they were counted")))
+    }
+
+    /// [`Self::after`], where their number is known later.
+    pub(super) fn values(&self, count: usize) -> Result<Option<&[i128]>, Refused> {
+        match self.after.as_deref() {
+            Some(values) if values.len() != count => Err(self.invalid()),
+            values => Ok(values),
+        }
+    }
+
+    /// The refusal of the cursor that this was read from.
+    fn invalid(&self) -> Refused {
+        let mut got = Vec::new();
+        name::push_hex(&mut got, self.text().as_bytes());
+        invalid("cursor", &String::from_utf8_lossy(&got), CURSOR_RULE.into())
     }
 
     /// Writes the page: at most `limit` of `rows`, fewer if they are long. `behind` is where the next page begins if
@@ -215,6 +248,9 @@ mod tests {
             ("condition", "condition"),
             ("condition_id", "condition"),
             ("conditionId", "condition"),
+            ("eventId", "event_id"),
+            ("id", "event_id"),
+            ("userAddress", "user"),
             ("excludeDepositsWithdrawals", "exclude_deposits_withdrawals"),
         ] {
             assert_eq!(plain(spelled), known);

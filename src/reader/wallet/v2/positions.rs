@@ -3,17 +3,15 @@
 use super::super::super::Reader;
 use super::super::super::ask::{ADDRESS_RULE, Asked, Refused};
 use super::super::params::{Params, missing};
-use super::super::positions::DIRECTIONS;
-use super::paging::{LIMIT, Start, conditions, params};
+use super::super::positions::{DIRECTIONS, Narrowed};
+use super::paging::{LIMIT, Start, conditions, events, params};
+use super::{MARKET_NAMES, PLACES, unrealized, write_sum};
 use crate::catalog::Direction;
-use crate::domain::{MarketNo, Outcome, WalletNo};
+use crate::domain::{MarketNo, Outcome};
 use crate::json::Writer;
 use crate::wallet::{Atto, Figures, Holding, Lot, rounded};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
-
-/// Decimals of collateral, and of percentages.
-const PLACES: u32 = 6;
 
 /// Decimals of what a wallet is worth.
 const WORTH_PLACES: u32 = 4;
@@ -95,17 +93,16 @@ fn order(one: &[i128; 4], other: &[i128; 4], direction: Direction) -> Ordering {
     by_key.then_with(|| one[1..].cmp(&other[1..]))
 }
 
-/// What positions are narrowed to.
-struct Narrowed {
+/// Which positions pass.
+struct Passing {
     status: Status,
-    markets: Option<BTreeSet<MarketNo>>,
-    title: Option<String>,
+    narrowed: Narrowed,
     smallest: Smallest,
     /// The seconds between which they last changed.
     changed: [u64; 2],
 }
 
-impl Narrowed {
+impl Passing {
     fn of(reader: &Reader, params: &Params<'_>, status: Status) -> Result<Self, Refused> {
         #[derive(Clone, Copy)]
         enum By {
@@ -123,8 +120,7 @@ impl Narrowed {
         let end = params.second("end")?.filter(|end| *end > 0);
         Ok(Self {
             status,
-            markets: reader.markets_of_v2(params)?,
-            title: params.title()?,
+            narrowed: Narrowed { markets: reader.markets_of_v2(params)?, title: params.title()? },
             smallest,
             changed: [params.second("start")?.unwrap_or(0), end.unwrap_or(u64::MAX)],
         })
@@ -134,11 +130,6 @@ impl Narrowed {
 /// The figures of a lot at a price in millionths.
 fn figures(lot: &Lot, price_millionths: u32) -> Figures {
     if lot.is_open() { lot.open_figures(price_millionths) } else { lot.closed_figures() }
-}
-
-/// What would be gained by selling what is left.
-fn unrealized(lot: &Lot, figures: &Figures) -> i128 {
-    if lot.is_open() { figures.current - figures.initial } else { 0 }
 }
 
 impl Reader {
@@ -172,12 +163,20 @@ impl Reader {
         let sort = start.word(&params, (2, "sort_by"), &SORTS, sort)?;
         let direction = start.word(&params, (3, "sort_direction"), &DIRECTIONS, Direction::Descending)?;
         params.flag("include_archived")?;
-        let narrowed = Narrowed::of(self, &params, status)?;
+        let passing = Passing::of(self, &params, status)?;
         let behind = start.after::<4>()?;
         let mut passed = Vec::new();
-        for holding in self.holdings_v2(&params, &narrowed)? {
+        // Of a market that has many holders the prices are looked up once.
+        let mut last: Option<(MarketNo, [u32; 2])> = None;
+        for holding in self.holdings_v2(&params, &passing.narrowed)? {
+            let now = |outcome| self.price_now(self.market(holding.market), outcome);
+            let prices = match last {
+                Some((market, prices)) if market == holding.market => prices,
+                _ => [Outcome::Zero, Outcome::One].map(now),
+            };
+            last = Some((holding.market, prices));
             for outcome in [Outcome::Zero, Outcome::One] {
-                if let Some(key) = self.key_v2(&narrowed, sort, holding, outcome) {
+                if let Some(key) = self.key_v2(&passing, sort, holding, outcome, prices[outcome.index()]) {
                     passed.push(Passed { key, holding, outcome });
                 }
             }
@@ -200,9 +199,7 @@ impl Reader {
     pub(super) fn value_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = params(asked, &["user", "condition"])?;
         let user = params.user()?;
-        let markets = self.markets_of_v2(&params)?;
-        let in_markets =
-            |row: &&Holding| markets.as_ref().is_none_or(|markets| markets.contains(&row.market));
+        let narrowed = Narrowed { markets: self.markets_of_v2(&params)?, title: None };
         let worth = |holding: &Holding| {
             let sides = [Outcome::Zero, Outcome::One];
             let row = self.market(holding.market);
@@ -210,36 +207,31 @@ impl Reader {
             sides.map(|outcome| side(outcome).signed()).iter().sum::<i128>()
         };
         let wallet = self.wallet_at(&user);
-        let holdings = wallet.into_iter().flat_map(|wallet| self.model().holdings().of_wallet(wallet));
-        let value = holdings.filter(in_markets).map(worth).sum();
+        let holdings = wallet.into_iter().flat_map(|wallet| self.holdings_of(wallet, &narrowed));
+        let value = holdings.map(worth).sum();
         json.open_object().key("data").open_object().key("proxy_wallet").address(&user);
         json.key("value").decimal(rounded(value, WORTH_PLACES), WORTH_PLACES);
         json.close_object().close_object();
         Ok(())
     }
 
-    /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.
+    /// [`Reader::markets_of`] as the second version names them, and no more than it takes.
     pub(super) fn markets_of_v2(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        let (conditions, events) = (conditions(params)?, params.events_filter("event_id")?);
-        if conditions.is_some() && events.is_some() {
-            return Err(super::super::params::twice_named("event_id"));
-        }
-        let known = conditions.map(|ids| ids.iter().filter_map(|id| self.index.condition(id)).collect());
-        Ok(known.or_else(|| events.map(|ids| self.markets_of_events(&ids).collect())))
+        conditions(params)?;
+        events(params)?;
+        self.markets_of(params, MARKET_NAMES)
     }
 
     /// The holdings that a request is about.
     fn holdings_v2(&self, params: &Params<'_>, narrowed: &Narrowed) -> Result<Vec<&Holding>, Refused> {
-        let in_markets =
-            |row: &&Holding| narrowed.markets.as_ref().is_none_or(|markets| markets.contains(&row.market));
         if let Some(user) = params.user_filter()? {
-            let wallet: Option<WalletNo> = self.wallet_at(&user);
-            let of = |wallet| self.model().holdings().of_wallet(wallet).filter(in_markets);
-            return Ok(wallet.into_iter().flat_map(of).collect());
+            let wallet = self.wallet_at(&user);
+            return Ok(wallet.into_iter().flat_map(|wallet| self.holdings_of(wallet, narrowed)).collect());
         }
         match conditions(params)?.as_deref() {
             Some([_]) => {
-                let markets = narrowed.markets.iter().flatten();
+                let titled = |market: &&MarketNo| self.is_titled(**market, narrowed);
+                let markets = narrowed.markets.iter().flatten().filter(titled);
                 Ok(markets.flat_map(|&market| self.model().holdings().of_market(market)).collect())
             }
             Some(several) => {
@@ -250,28 +242,30 @@ impl Reader {
         }
     }
 
-    /// What a position is sorted by; none if it does not pass.
-    fn key_v2(&self, narrowed: &Narrowed, sort: SortBy, holding: &Holding, outcome: Outcome) -> Option<i128> {
+    /// What a position is sorted by, at a price in millionths; none if it does not pass.
+    fn key_v2(
+        &self,
+        passing: &Passing,
+        sort: SortBy,
+        holding: &Holding,
+        outcome: Outcome,
+        price: u32,
+    ) -> Option<i128> {
         let (lot, row) = (holding.lot(outcome), self.market(holding.market));
         let pays = row.payout.map(|payout| payout.per_share(outcome));
-        let passes = match narrowed.status {
+        let passes = match passing.status {
             Status::Open => lot.is_open(),
             Status::Redeemable => lot.is_open() && pays.is_some_and(|pays| pays > 0),
             Status::Lost => lot.is_open() && pays == Some(0),
-            Status::Mergeable => holding.is_mergeable() && pays.is_none(),
+            Status::Mergeable => self.is_mergeable(holding),
             Status::Closed => lot.is_closed(),
         };
-        let [start, end] = narrowed.changed;
+        let [start, end] = passing.changed;
         if !passes || !(start..=end).contains(&lot.changed.seconds()) {
             return None;
         }
-        let titled = |title: &String| self.index.facts(row.market).question.to_lowercase().contains(title);
-        if !narrowed.title.as_ref().is_none_or(titled) {
-            return None;
-        }
-        let price = self.price_now(row, outcome);
         let figures = figures(lot, price);
-        let large = match narrowed.smallest {
+        let large = match passing.smallest {
             Smallest::Shares(smallest) => smallest <= figures.size.0,
             Smallest::Worth(smallest) => smallest <= figures.current,
         };
@@ -301,7 +295,7 @@ impl Reader {
             (true, true) => "REDEEMABLE",
         });
         json.key("redeemable").boolean(lot.is_open() && resolved);
-        json.key("mergeable").boolean(holding.is_mergeable() && !resolved);
+        json.key("mergeable").boolean(self.is_mergeable(holding));
         json.key("negative_risk").boolean(row.neg_risk);
         json.key("archived").boolean(false).key("verified").boolean(false);
         self.write_titles(json, Some(row));
@@ -329,10 +323,10 @@ fn write_figures(json: &mut Writer<'_>, lot: &Lot, price_millionths: u32) {
     json.key("total_cost_usdc").decimal(shown(figures.initial), PLACES);
     json.key("current_price").millionths_number(price_millionths.into());
     json.key("current_value").decimal(shown(figures.current), PLACES);
-    json.key("total_size").decimal(i128::try_from(figures.bought).unwrap_or(i128::MAX), PLACES);
+    write_sum(json.key("total_size"), figures.bought);
     json.key("realized_pnl").decimal(shown(figures.realized), PLACES);
     json.key("unrealized_pnl").decimal(shown(unrealized), PLACES);
     json.key("total_pnl").decimal(shown(figures.realized + unrealized), PLACES);
-    json.key("percent_pnl").decimal(figures.percent_pnl(PLACES), PLACES);
+    json.key("percent_pnl").decimal(if lot.is_open() { figures.percent_pnl(PLACES) } else { 0 }, PLACES);
     json.key("percent_realized_pnl").decimal(figures.percent_realized(PLACES), PLACES);
 }

@@ -1,25 +1,31 @@
 //! A token's prices over time, in buckets of any length.
 //!
-//! A window is an `interval` up to now, or a start and perhaps an end, or `as_of`: the latest price at that second. A
-//! bucket has the last price that was noted in it; without one it has no point, but for the first (`bars` has the
-//! rules). Where prices of so short a step are not kept any more, a bucket is as long as the shortest step that is, and
-//! `resolution_seconds` says so.
+//! A window is an `interval` up to now, or a start and perhaps an end, or `as_of`: the latest price that is known to
+//! have been noted by that second, which is that of the last bucket that was over.
+//!
+//! A bucket has the last price that was noted in it; without one it has no point, but for the first (`bars` has the
+//! rules). Where prices of so short a step are not kept any more, a bucket is as long as whole steps that are, and
+//! `resolution_seconds` says so. What reaches up to now ends with the payout of a market that has one, as a point of no
+//! length.
 
-use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused, TOKEN_RULE, token_id};
 use super::super::super::bars::{STEPS_S, Window};
+use super::super::super::{Reader, Token};
 use super::super::params::{Bounds, Params, invalid, missing};
+use super::HOUR_S;
 use super::paging::{Start, params};
 use crate::json::{Writer, decimal};
 
 const LIMIT: Bounds = Bounds { min: 1, default: 10_000, max: 10_000 };
 
 const MINUTE_S: u64 = 60;
-const HOUR_S: u64 = 60 * MINUTE_S;
 const DAY_S: u64 = 24 * HOUR_S;
 
 /// The longest time between a start and an end.
 const SPAN_MAX_S: u64 = 15 * DAY_S;
+
+/// How long a request may have been on its way since its client worked out a start.
+const ON_ITS_WAY_S: u64 = MINUTE_S;
 
 /// A named window, in seconds.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -68,18 +74,31 @@ impl Wanted {
         match (params.word("interval", &INTERVALS)?, start, end, as_of) {
             (Some(interval), None, None, None) => Ok(Self::Interval(interval)),
             (None, None, None, Some(as_of)) => Ok(Self::AsOf(as_of)),
+            (None, Some(start), Some(end), None) if end < start => {
+                Err(invalid("end", &end.to_string(), "a second from the start on".into()))
+            }
             (None, Some(start), end, None) => {
-                let end = end.unwrap_or(now_s.saturating_add(1));
-                if end < start {
-                    return Err(invalid("end", &end.to_string(), "a second from the start on".into()));
-                }
-                if SPAN_MAX_S < end - start {
-                    return Err(invalid("end", &end.to_string(), "at most 15 days after the start".into()));
+                let until_now = (now_s.saturating_add(1).max(start), SPAN_MAX_S + ON_ITS_WAY_S);
+                let (end, longest) = end.map_or(until_now, |end| (end, SPAN_MAX_S));
+                if longest < end - start {
+                    return Err(invalid(
+                        "start",
+                        &start.to_string(),
+                        "at most 15 days before the end".into(),
+                    ));
                 }
                 Ok(Self::Span(start, end))
             }
             (None, None, None, None) => Err(missing("interval", WINDOW_RULE)),
             _ => Err(invalid("interval", "several windows", WINDOW_RULE.into())),
+        }
+    }
+
+    const fn reaches(&self, now_s: u64) -> bool {
+        match *self {
+            Self::Interval(_) => true,
+            Self::Span(_, end) => now_s < end,
+            Self::AsOf(second) => now_s <= second,
         }
     }
 
@@ -93,31 +112,27 @@ impl Wanted {
             Self::Span(..) => [30 * MINUTE_S, MINUTE_S],
         }
     }
-
-    /// The window over a market whose first price was at `first_s` and whose last was at `last_s`.
-    fn window(&self, [first_s, last_s]: [u64; 2], now_s: u64, step: u64) -> Window {
-        match *self {
-            Self::AsOf(second) => Window { start: second, end: second, step },
-            Self::Span(start, end) => Window { start, end: end.saturating_sub(1), step },
-            Self::Interval(Interval { back, .. }) => {
-                let start = back.map_or(first_s, |back| now_s.saturating_sub(back));
-                // The last price is later than now while the log is ahead of a clock that was set back.
-                Window { start, end: now_s.max(last_s), step }
-            }
-        }
-    }
 }
 
 /// The length of the buckets that are asked for.
 fn bucket(params: &Params<'_>, wanted: &Wanted) -> Result<u64, Refused> {
-    const RULE: &str = "whole minutes, in seconds: from 60 to 86400";
+    const RULE: &str = "a whole number of seconds from 60 to 86400";
     let read = |text: &str| {
         let seconds = decimal::parse_integer(text.as_bytes()).ok()?;
-        (seconds % MINUTE_S == 0 && (MINUTE_S..=DAY_S).contains(&seconds)).then_some(seconds)
+        (MINUTE_S..=DAY_S).contains(&seconds).then(|| seconds.next_multiple_of(MINUTE_S))
     };
     let [default, shortest] = wanted.buckets();
-    Ok(params.read("bucket_seconds", || RULE.into(), read)?.unwrap_or(default).max(shortest))
+    let bucket = params.read("bucket_seconds", || RULE.into(), read)?;
+    match bucket {
+        Some(bucket) if matches!(wanted, Wanted::AsOf(_)) => {
+            Err(invalid("bucket_seconds", &bucket.to_string(), "left out beside as_of".into()))
+        }
+        bucket => Ok(bucket.unwrap_or(default).max(shortest)),
+    }
 }
+
+/// A point: when its bucket begins, how long that is, in seconds, and the price in millionths.
+type Point = (u64, u64, u64);
 
 impl Reader {
     /// GET /v2/prices-history, oldest first.
@@ -133,30 +148,78 @@ impl Reader {
         let bucket_s = bucket(&params, &wanted)?;
         let after = start.after()?.map(|[second]: [i128; 1]| second);
         let token = self.index.token(&id);
-        let known = token.and_then(|token| Some((token, self.history.known_s(token.market)?)));
-        let mut points: Vec<(u64, u64)> = Vec::new();
-        let mut width_s = bucket_s;
-        if let Some((token, known_s)) = known {
-            let shorter = STEPS_S.into_iter().rev().find(|step| bucket_s.is_multiple_of(*step));
-            let step = shorter.expect("a bucket is whole minutes");
-            let (step, prices) = self.history.prices(token.market, wanted.window(known_s, now_s, step));
-            width_s = bucket_s.max(step);
-            for (second, price) in prices {
-                let point = (second - second % width_s, price.millionths(token.outcome));
-                match points.last_mut() {
-                    Some(last) if last.0 == point.0 => *last = point,
-                    _ => points.push(point),
-                }
-            }
+        let mut points = token.map_or_else(Vec::new, |token| self.points(token, &wanted, bucket_s, now_s));
+        let payout = token.and_then(|token| {
+            let payout = self.market(token.market).payout?;
+            Some((now_s, 0, payout.per_share(token.outcome).into()))
+        });
+        if wanted.reaches(now_s)
+            && let Some(payout) = payout
+        {
+            points.retain(|_| !matches!(wanted, Wanted::AsOf(_)));
+            points.push(payout);
         }
-        points.retain(|(second, _)| after.is_none_or(|after| after < i128::from(*second)));
+        points.retain(|(second, ..)| after.is_none_or(|after| after < i128::from(*second)));
         let page = &points[..points.len().min(start.limit)];
-        let mark = |point: &(u64, u64)| vec![i128::from(point.0)];
+        let mark = |point: &Point| vec![i128::from(point.0)];
         let behind = page.last().filter(|_| page.len() < points.len()).map(mark);
-        start.write(json, page, behind, mark, |json, (second, price)| {
+        start.write(json, page, behind, mark, |json, (second, width_s, price)| {
             json.open_object().key("timestamp").number(*second).key("price").millionths_number(*price);
-            json.key("resolution_seconds").number(width_s).close_object();
+            json.key("resolution_seconds").number(*width_s).close_object();
             Ok(())
         })
+    }
+
+    fn points(&self, token: Token, wanted: &Wanted, bucket_s: u64, now_s: u64) -> Vec<Point> {
+        let Some([first_s, last_s]) = self.history.known_s(token.market) else { return Vec::new() };
+        let (start, end) = match *wanted {
+            Wanted::AsOf(second) => {
+                // By now all that was noted is over.
+                let by = if wanted.reaches(now_s) { u64::MAX } else { second };
+                let point = self.history.price_by(token.market, by);
+                return point
+                    .map(|(begin, step, price)| (begin, step, price.millionths(token.outcome)))
+                    .into_iter()
+                    .collect();
+            }
+            Wanted::Span(start, end) if end <= start => return Vec::new(),
+            Wanted::Span(start, end) => (start, end - 1),
+            Wanted::Interval(Interval { back, .. }) => {
+                let start = back.map_or(first_s, |back| now_s.saturating_sub(back));
+                // The last price is later than now while the log is ahead of a clock that was set back.
+                (start, now_s.max(last_s))
+            }
+        };
+        let shorter = STEPS_S.into_iter().rev().find(|step| bucket_s.is_multiple_of(*step));
+        let step = shorter.expect("a bucket is whole minutes");
+        let (step, prices) = self.history.prices(token.market, Window { start, end, step });
+        let prices = prices.into_iter().map(|(second, price)| (second, price.millionths(token.outcome)));
+        // Whole steps, as the prices may have a longer one than was asked for.
+        buckets(prices, bucket_s.next_multiple_of(step))
+    }
+}
+
+/// The last price of each bucket of so many seconds.
+fn buckets(prices: impl Iterator<Item = (u64, u64)>, width_s: u64) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for (second, price) in prices {
+        let point = (second - second % width_s, width_s, price);
+        match points.last_mut() {
+            Some(last) if last.0 == point.0 => *last = point,
+            _ => points.push(point),
+        }
+    }
+    points
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bucket_has_the_last_price_noted_in_it() {
+        let prices = [(0, 1), (60, 2), (180, 3), (300, 4), (900, 5)];
+        assert_eq!(buckets(prices.into_iter(), 60), prices.map(|(second, price)| (second, 60, price)));
+        assert_eq!(buckets(prices.into_iter(), 300), [(0, 300, 3), (300, 300, 4), (900, 300, 5)]);
     }
 }

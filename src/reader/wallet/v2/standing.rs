@@ -3,31 +3,19 @@
 //! What a wallet did is known by the hour for [`HOURS_KEPT`] hours, and before that in sum. Profit is what was booked.
 
 use super::super::super::Reader;
-use super::super::super::ask::{ADDRESS_RULE, Asked, Refused};
-use super::super::params::{Params, invalid, missing};
-use super::super::standing::{best_of, category};
+use super::super::super::ask::{Asked, Refused};
+use super::super::params::{Params, invalid};
+use super::super::standing::{OrderBy, PERIODS, best_of, category};
 use super::paging::{LIMIT, Start, params};
+use super::{HOUR_S, PLACES, write_sum};
 use crate::domain::{Address, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{HOURS_KEPT, Period, Totals, rounded};
 use std::cmp::Ordering;
 
-/// Decimals of volume and profit.
-const PLACES: u32 = 6;
-
-const HOUR_S: u64 = 3_600;
 const HOURS_OF_DAY: u64 = 24;
 
-const PERIODS: [(&str, Period); 4] =
-    [("day", Period::Day), ("week", Period::Week), ("month", Period::Month), ("all", Period::All)];
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SortBy {
-    Profit,
-    Volume,
-}
-
-const SORTS: [(&str, SortBy); 2] = [("PNL", SortBy::Profit), ("VOLUME", SortBy::Volume)];
+const SORTS: [(&str, OrderBy); 2] = [("PNL", OrderBy::Profit), ("VOLUME", OrderBy::Volume)];
 
 /// A wallet on a board.
 #[derive(Clone, Copy)]
@@ -39,13 +27,11 @@ struct Listed<'a> {
     totals: &'a Totals,
 }
 
-impl SortBy {
-    fn keys(self, totals: &Totals) -> [i128; 2] {
-        let volume = i128::try_from(totals.shares).unwrap_or(i128::MAX);
-        match self {
-            Self::Profit => [totals.realized, volume],
-            Self::Volume => [volume, totals.realized],
-        }
+fn keys(sort: OrderBy, totals: &Totals) -> [i128; 2] {
+    let volume = i128::try_from(totals.shares).unwrap_or(i128::MAX);
+    match sort {
+        OrderBy::Profit => [totals.realized, volume],
+        OrderBy::Volume => [volume, totals.realized],
     }
 }
 
@@ -58,31 +44,29 @@ fn higher(one: &Listed<'_>, other: &Listed<'_>) -> Ordering {
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Span {
     name: &'static str,
-    /// None is from the first act.
-    hours: Option<u64>,
+    hours: u64,
 }
 
-const fn span(name: &'static str, hours: Option<u64>) -> (&'static str, Span) {
+const fn span(name: &'static str, hours: u64) -> (&'static str, Span) {
     (name, Span { name, hours })
 }
 
-/// How far a list of points reaches back.
+/// How far a list of points reaches back; as far as hours are known at most.
 const INTERVALS: [(&str, Span); 7] = [
-    span("max", None),
-    span("all", None),
-    span("1m", Some(30 * HOURS_OF_DAY)),
-    span("1w", Some(7 * HOURS_OF_DAY)),
+    span("max", HOURS_KEPT),
+    span("all", HOURS_KEPT),
+    span("1m", 30 * HOURS_OF_DAY),
+    span("1w", 7 * HOURS_OF_DAY),
     DAY,
-    span("12h", Some(12)),
-    span("6h", Some(6)),
+    span("12h", 12),
+    span("6h", 6),
 ];
 
 /// How far its points are apart.
-const FIDELITIES: [(&str, Span); 5] =
-    [DAY, span("18h", Some(18)), span("12h", Some(12)), span("3h", Some(3)), HOUR];
+const FIDELITIES: [(&str, Span); 5] = [DAY, span("18h", 18), span("12h", 12), span("3h", 3), HOUR];
 
-const DAY: (&str, Span) = span("1d", Some(HOURS_OF_DAY));
-const HOUR: (&str, Span) = span("1h", Some(1));
+const DAY: (&str, Span) = span("1d", HOURS_OF_DAY);
+const HOUR: (&str, Span) = span("1h", 1);
 
 impl Reader {
     /// GET /v2/leaderboard: wallets by the profit that they booked, or by the shares that they traded, in the last hours
@@ -92,7 +76,7 @@ impl Reader {
         category(&params)?;
         let mut start = Start::of(&params, "leaderboard", LIMIT)?;
         let period = start.word(&params, (1, "time_period"), &PERIODS, Period::Day)?;
-        let sort = start.word(&params, (2, "sort_by"), &SORTS, SortBy::Profit)?;
+        let sort = start.word(&params, (2, "sort_by"), &SORTS, OrderBy::Profit)?;
         if let Some(user) = params.user_filter()? {
             self.write_rank(json, &user, period);
             return Ok(());
@@ -109,16 +93,20 @@ impl Reader {
         };
         let page = best_of(on_board().filter(behind), start.limit + 1, higher);
         let shown = &page[..page.len().min(start.limit)];
-        // Those with equal keys share a rank.
-        let above = |row: &Listed<'_>| on_board().filter(|other| row.keys[0] < other.keys[0]).count();
-        let before =
-            shown.first().map_or(0, |first| on_board().filter(|row| higher(row, first).is_lt()).count());
+        // Those with equal keys share a rank. Nobody is above the first page.
+        let first = shown.first().filter(|_| after.is_some());
+        let above = first.map_or([0; 2], |first| {
+            on_board().fold([0; 2], |[higher_keys, before], row| {
+                let is_before = higher(&row, first).is_lt();
+                [higher_keys + usize::from(first.keys[0] < row.keys[0]), before + usize::from(is_before)]
+            })
+        });
         let mut ranks: Vec<usize> = Vec::with_capacity(shown.len());
         for (place, row) in shown.iter().enumerate() {
             ranks.push(match place.checked_sub(1) {
-                None => above(row) + 1,
+                None => above[0] + 1,
                 Some(last) if shown[last].keys[0] == row.keys[0] => ranks[last],
-                Some(_) => before + place + 1,
+                Some(_) => above[1] + place + 1,
             });
         }
         let ranked: Vec<(usize, Listed<'_>)> = ranks.into_iter().zip(shown.iter().copied()).collect();
@@ -133,33 +121,30 @@ impl Reader {
     }
 
     /// Every wallet that is on a board.
-    fn listed_v2(&self, period: Period, sort: SortBy) -> impl Iterator<Item = Listed<'_>> {
+    fn listed_v2(&self, period: Period, sort: OrderBy) -> impl Iterator<Item = Listed<'_>> {
         let board = (0..).map(WalletNo).zip(self.model().standings().board(period));
         let listed = board.filter(|(_, totals)| **totals != Totals::default());
         listed.map(move |(wallet, totals)| Listed {
             wallet,
             address: self.address_of(wallet),
-            keys: sort.keys(totals),
+            keys: keys(sort, totals),
             totals,
         })
     }
 
     /// Where one wallet stands, if it is on the board.
     fn write_rank(&self, json: &mut Writer<'_>, user: &Address, period: Period) {
-        let on_board = |sort| self.listed_v2(period, sort);
-        let own = |sort| {
-            let wallet = self.wallet_at(user)?;
-            on_board(sort).find(|row| row.wallet == wallet)
-        };
+        let board = self.model().standings().board(period);
+        let own = self.wallet_at(user).and_then(|wallet| board.get(wallet.index()));
         json.open_object().key("data");
-        match own(SortBy::Profit) {
+        match own.filter(|totals| **totals != Totals::default()) {
             None => drop(json.null()),
-            Some(row) => {
+            Some(own) => {
                 json.open_object();
-                write_entry(json, user, row.totals);
-                for (name, sort) in [("rank_pnl", SortBy::Profit), ("rank_volume", SortBy::Volume)] {
-                    let key = sort.keys(row.totals)[0];
-                    let above = on_board(sort).filter(|other| key < other.keys[0]).count();
+                write_entry(json, user, own);
+                for (name, sort) in [("rank_pnl", OrderBy::Profit), ("rank_volume", OrderBy::Volume)] {
+                    let key = keys(sort, own)[0];
+                    let above = self.listed_v2(period, sort).filter(|other| key < other.keys[0]).count();
                     json.key(name).number(above as u64 + 1);
                 }
                 json.close_object();
@@ -194,73 +179,92 @@ impl Reader {
     pub(super) fn user_volume_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = params(asked, &["user", "start", "end"])?;
         let user = params.user()?;
-        let now = asked.now().seconds() / HOUR_S;
-        let start = day(&params, "start", now)?.unwrap_or(0);
-        let end = day(&params, "end", now)?.map_or(u64::MAX, |first| first + HOURS_OF_DAY);
-        let totals = self.wallet_at(&user).map_or(Totals::default(), |wallet| {
-            let standings = self.model().standings();
-            let within = |hour: u64| start <= hour && hour < end;
-            let hours = standings.hours_of(wallet);
-            if start > 0 {
-                return hours
-                    .filter(|(hour, _)| within(*hour))
-                    .fold(Totals::default(), |sum, (_, totals)| sum + totals);
+        let (start, end) = (day(&params, "start")?, day(&params, "end")?);
+        let totals = match self.wallet_at(&user) {
+            None => Totals::default(),
+            Some(wallet) => {
+                let known_from = (self.hour_now(asked) + 1).saturating_sub(HOURS_KEPT);
+                self.traded_between(wallet, [start, end.map(|day| day + HOURS_OF_DAY)], known_from)?
             }
-            // What was before the hours that are kept is only known in sum.
-            hours
-                .filter(|(hour, _)| !within(*hour))
-                .fold(standings.all(wallet), |sum, (_, totals)| sum - totals)
-        });
+        };
         json.open_object().key("data").open_object();
         write_traded(json, &totals);
         json.close_object().close_object();
         Ok(())
     }
 
-    /// GET /v2/user-pnl: what a wallet had gained and traded by the end of each of some spans of hours, oldest first.
+    /// What a wallet traded from one hour until another, if both are known: they are from `known_from` on, or not
+    /// after its first act.
+    fn traded_between(
+        &self,
+        wallet: WalletNo,
+        [start, end]: [Option<u64>; 2],
+        known_from: u64,
+    ) -> Result<Totals, Refused> {
+        let standings = self.model().standings();
+        let first = self.model().activity().of_wallet(wallet).next();
+        let first = first.map_or(u64::MAX, |row| row.time.seconds() / HOUR_S);
+        let until = |field: &'static str, hour: u64| {
+            if hour <= first {
+                return Ok(Totals::default());
+            }
+            if hour < known_from {
+                return Err(invalid(
+                    field,
+                    &(hour * HOUR_S).to_string(),
+                    "0, or a second within 30 days".into(),
+                ));
+            }
+            let after = standings.hours_of(wallet).take_while(|(of, _)| hour <= *of);
+            Ok(after.fold(standings.all(wallet), |sum, (_, totals)| sum - totals))
+        };
+        let before = start.map_or(Ok(Totals::default()), |hour| until("start", hour))?;
+        let all = end.map_or(Ok(standings.all(wallet)), |hour| until("end", hour))?;
+        Ok(if start < end.or(Some(u64::MAX)) { all - before } else { Totals::default() })
+    }
+
+    /// GET /v2/user-pnl: what a wallet had gained and traded by some seconds, oldest first; the last one is now.
     pub(super) fn user_pnl_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let params = params(asked, &["user", "user_address", "interval", "fidelity"])?;
-        let user = params.user_filter()?.or(params.address_filter("user_address")?);
-        let user = user.ok_or(missing("user", ADDRESS_RULE))?;
+        let params = params(asked, &["user", "interval", "fidelity"])?;
+        let user = params.user()?;
         let interval = params.word("interval", &INTERVALS)?.unwrap_or(DAY.1);
         let fidelity = params.word("fidelity", &FIDELITIES)?.unwrap_or(HOUR.1);
-        let width = fidelity.hours.unwrap_or(1);
         json.open_object().key("data").open_object().key("proxy_wallet").address(&user);
         json.key("interval").text(interval.name).key("fidelity").text(fidelity.name);
         json.key("source_fidelity").text(HOUR.0).key("points").open_array();
         if let Some(wallet) = self.wallet_at(&user) {
             let standings = self.model().standings();
             let mut hours: Vec<(u64, Totals)> = standings.hours_of(wallet).collect();
-            let now = (asked.now().seconds() / HOUR_S).max(hours.first().map_or(0, |(hour, _)| *hour));
-            let oldest = hours.last().map_or(now, |(hour, _)| *hour);
-            let first = interval.hours.map_or(oldest, |hours| (now + 1).saturating_sub(hours));
-            let first = first.max(now.saturating_sub(HOURS_KEPT));
             let mut sum = hours.iter().fold(standings.all(wallet), |sum, (_, totals)| sum - *totals);
-            let mut begin = first - first % width;
-            while begin <= now {
-                while let Some((_, totals)) = hours.pop_if(|(hour, _)| *hour < begin + width) {
+            let now = self.hour_now(asked);
+            let first = (now + 1).saturating_sub(interval.hours);
+            // Points are at whole multiples of their distance.
+            let mut end = (first + 1).next_multiple_of(fidelity.hours);
+            loop {
+                while let Some((_, totals)) = hours.pop_if(|(hour, _)| *hour < end) {
                     sum += totals;
                 }
-                write_point(json, begin * HOUR_S, &sum);
-                begin += width;
+                write_point(json, (end * HOUR_S).min(asked.now().seconds()), &sum);
+                if now < end {
+                    break;
+                }
+                end += fidelity.hours;
             }
         }
         json.close_array().close_object().close_object();
         Ok(())
     }
+
+    /// The hour that it is, or that of the last act while the log is ahead of a clock that was set back.
+    fn hour_now(&self, asked: &Asked<'_>) -> u64 {
+        self.model().standings().newest().max(asked.now().seconds() / HOUR_S)
+    }
 }
 
 /// The first hour of a day that a parameter names, if it names one; 0 names none.
-fn day(params: &Params<'_>, field: &'static str, now: u64) -> Result<Option<u64>, Refused> {
-    let Some(second) = params.second(field)?.filter(|second| *second > 0) else {
-        return Ok(None);
-    };
-    let hour = second / HOUR_S;
-    let first = hour - hour % HOURS_OF_DAY;
-    if first + HOURS_KEPT <= now {
-        return Err(invalid(field, &second.to_string(), "0, or a second within 30 days".into()));
-    }
-    Ok(Some(first))
+fn day(params: &Params<'_>, field: &'static str) -> Result<Option<u64>, Refused> {
+    let second = params.second(field)?.filter(|second| *second > 0);
+    Ok(second.map(|second| second / HOUR_S / HOURS_OF_DAY * HOURS_OF_DAY))
 }
 
 fn write_entry(json: &mut Writer<'_>, address: &Address, totals: &Totals) {
@@ -286,9 +290,4 @@ fn write_traded(json: &mut Writer<'_>, totals: &Totals) {
     write_sum(json.key("volume"), totals.shares);
     write_sum(json.key("volume_usdc"), totals.volume);
     json.key("trade_count").number(totals.trades);
-}
-
-/// A sum of millionths as a number.
-fn write_sum(json: &mut Writer<'_>, millionths: u128) {
-    json.decimal(i128::try_from(millionths).unwrap_or(i128::MAX), PLACES);
 }
