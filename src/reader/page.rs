@@ -30,7 +30,7 @@ const CURSOR_RULE: &str = "MA==, or the next_cursor of a page";
 const PAGE_BYTES_MAX: usize = 1 << 20;
 
 /// Work that one page may be, and that of one more row: about a millisecond.
-const WORK_MAX: u64 = 100_000;
+pub(super) const WORK_MAX: u64 = 100_000;
 
 /// Looking at a row that is at hand.
 pub(super) const WORK_OF_ROW: u64 = 1;

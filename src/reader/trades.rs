@@ -135,7 +135,7 @@ impl Reader {
     }
 
     /// An order; `work` grows by what it takes to get it.
-    fn look_at(&self, order: Position, work: &mut u64) -> Result<Cow<'_, OrderRow>, Refused> {
+    pub(super) fn look_at(&self, order: Position, work: &mut u64) -> Result<Cow<'_, OrderRow>, Refused> {
         let row = self.order_at(order)?;
         *work += match row {
             Cow::Borrowed(_) => page::WORK_OF_ORDER,

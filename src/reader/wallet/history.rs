@@ -229,7 +229,7 @@ impl Reader {
         json.key("price").millionths_text(row.price_millionths.into());
         json.key("outcome").text(&terms.labels[row.outcome.index()]);
         json.key("outcome_index").number(row.outcome.index() as u64);
-        json.key("transaction_hash").hex(self.hash_of(row)?.as_bytes());
+        json.key("transaction_hash").hex(self.hash_of(row, &mut 0)?.as_bytes());
         json.key("timestamp").number_text(row.time.seconds()).close_object();
         Ok(())
     }
@@ -247,7 +247,7 @@ impl Reader {
             json.key("type").text(row.kind.text());
         }
         json.key("size").millionths_number(row.shares.0).key("usdcSize").millionths_number(row.cash.0);
-        json.key("transactionHash").hex(self.hash_of(row)?.as_bytes());
+        json.key("transactionHash").hex(self.hash_of(row, &mut 0)?.as_bytes());
         json.key("price").millionths_number(row.price_millionths.into()).key("asset");
         match trade {
             Some(market) => self.write_asset(json, market, row.outcome),
@@ -268,10 +268,10 @@ impl Reader {
     }
 
     /// What stands for the transaction of a row: for a trade the settlement hash that it has
-    /// everywhere, for anything else a hash of its position in the log.
-    pub(super) fn hash_of(&self, row: &Row) -> Result<Word, Refused> {
+    /// everywhere, for anything else a hash of its position in the log. `work` grows by what it takes to get it.
+    pub(super) fn hash_of(&self, row: &Row, work: &mut u64) -> Result<Word, Refused> {
         let taker = match row.kind {
-            Kind::Trade => self.order_at(row.position)?.id,
+            Kind::Trade => self.look_at(row.position, work)?.id,
             _ => OrderId::ZERO,
         };
         Ok(crate::domain::trade::settlement_hash(row.position, &taker, self.settings.keccak))

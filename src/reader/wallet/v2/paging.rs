@@ -17,7 +17,7 @@ use std::collections::BTreeSet;
 pub(super) const LIMIT: Bounds = Bounds { min: 1, default: 100, max: 1_000 };
 
 /// Conditions, or events, that one request may name.
-pub(super) const NAMED_MAX: usize = 20;
+const NAMED_MAX: usize = 20;
 
 /// The longest cursor, in bytes: that of holders of twenty markets.
 const CURSOR_BYTES_MAX: usize = 2_048;
