@@ -416,7 +416,7 @@ impl Ledger {
         self.change_market(record.market, |row| {
             require(row.payout.is_none(), "a market was resolved twice")?;
             row.set_mode(Mode::Resolved, record.time);
-            row.payout = Some(record.payout);
+            (row.payout, row.resolved) = (Some(record.payout), Some(record.time));
             Ok(())
         })?;
         let live: Vec<Position> = self.markets[record.market.index()].live.iter().copied().collect();

@@ -61,6 +61,7 @@ impl Ledger {
             mode: record.mode,
             closed: record.mode.is_closed().then_some(record.time),
             payout: record.payout,
+            resolved: record.payout.map(|_| record.time),
             added: record.time,
             text: record.text.clone(),
             backing: Collateral::ZERO,

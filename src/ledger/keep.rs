@@ -255,7 +255,7 @@ structs! {
     ActRow { position, wallet, market, shares, collateral, timestamp_ms }
     MarketRow {
         market, event, shard_key, market_id, condition, question, tokens, labels, neg_risk, tick, min_size,
-        fee, mode, closed, payout, added, text, backing, shares, book_changed, live
+        fee, mode, closed, payout, resolved, added, text, backing, shares, book_changed, live
     }
     OrderRow {
         position, id, placed, changed, market, outcome, wallet, principal, owner, fields, expiration_s,

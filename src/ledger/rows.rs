@@ -106,6 +106,8 @@ pub struct MarketRow {
     pub closed: Option<TimeMs>,
     /// Its payout once resolved.
     pub payout: Option<Payout>,
+    /// When it was resolved.
+    pub resolved: Option<TimeMs>,
     /// When it was added.
     pub added: TimeMs,
     /// Its JSON as imported.

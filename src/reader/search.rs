@@ -23,8 +23,8 @@
 //! does not is listed among the events, by its slug (which is also its ticker) and its question. Its id
 //! there is `market-` and its own, because events and markets are numbered apart.
 //!
-//! A hit is shown as a list of events shows it, with its markets, as far as some [`WHOLE_BYTES`] go; the hit that would
-//! be beyond them, and those behind it, only have what names them.
+//! A hit is shown as a list of events shows it, with its markets, as far as some [`WHOLE_BYTES`] go; one that would not
+//! fit only has what names it.
 //!
 //! The search finds numbers; the answer is written from what the catalog says of them at the time of the
 //! answer. `totalResults` counts events and markets, and `hasMore` tells whether more follow this page.
@@ -46,7 +46,7 @@ const LIMIT_MAX: u64 = 500;
 /// Rows of one kind on a page by default.
 const LIMIT_DEFAULT: u64 = 25;
 
-/// Some bytes of an answer, beyond which hits are only named.
+/// Some bytes of an answer, beyond which no hit goes with more than what names it.
 const WHOLE_BYTES: usize = 1 << 20;
 
 /// What hits can be ordered by besides the ranking.
@@ -84,11 +84,9 @@ impl Reader {
         json.open_object().key("events").open_array();
         let Filter { creator, without_closed_markets, .. } = found.filter.clone();
         let scope = Scope { now, creator, without_closed_markets };
-        let mut form = HitForm::Listed;
         for hit in sorted.as_ref().unwrap_or(&found.hits) {
-            if form == HitForm::Listed && WHOLE_BYTES < json.bytes() + self.hit_bytes(*hit) {
-                form = HitForm::Named;
-            }
+            let fits = json.bytes() + self.hit_bytes(*hit, &scope) <= WHOLE_BYTES;
+            let form = if fits { HitForm::Listed } else { HitForm::Named };
             self.write_hit(&mut json, *hit, form, &scope);
         }
         json.close_array().key("tags").open_array();

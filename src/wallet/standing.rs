@@ -13,8 +13,8 @@ use std::ops::{Add, AddAssign, Sub, SubAssign};
 
 const HOUR_MS: u64 = 3_600_000;
 
-/// Hours in the longest period other than [`Period::All`]: at least so many are kept, up to that of the last act.
-pub const HOURS_KEPT: u64 = 30 * 24;
+/// At least so many hours are kept, up to that of the last act: 30 days, and the day within which they begin.
+pub const HOURS_KEPT: u64 = 31 * 24;
 
 /// A span of time up to now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +37,7 @@ impl Period {
         match self {
             Self::Day => 24,
             Self::Week => 7 * 24,
-            Self::Month => HOURS_KEPT,
+            Self::Month => 30 * 24,
             Self::All => u64::MAX,
         }
     }
@@ -180,8 +180,7 @@ impl Standings {
         self.turn_to(self.newest().max(now.0 / HOUR_MS));
     }
 
-    /// What `wallet` did in each hour that is kept and in which it acted, newest first. Hours count from 1970; at
-    /// least those of [`Period::Month`] are kept.
+    /// What `wallet` did in each hour that is kept and in which it acted, newest first. Hours count from 1970.
     pub fn hours_of(&self, wallet: WalletNo) -> impl Iterator<Item = (u64, Totals)> {
         let mut next = self.wallets.get(wallet.index()).and_then(|standing| standing.last);
         std::iter::from_fn(move || {
@@ -276,7 +275,7 @@ impl Standings {
         if self.newest() < hour {
             self.turn_to(hour);
             // What is gone from the longest period never comes back: no period ends before the last act.
-            self.hours = self.hours.split_off(&first_of(Period::Month, hour));
+            self.hours = self.hours.split_off(&(hour + 1).saturating_sub(HOURS_KEPT));
         }
         self.grow_to(wallet);
         self.count(wallet, hour, totals);

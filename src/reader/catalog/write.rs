@@ -96,13 +96,15 @@ impl Reader {
     }
 
     /// How long a hit of a search is about, as it is listed: its imported texts, and what is put into each.
-    pub(in crate::reader) fn hit_bytes(&self, hit: Hit) -> usize {
+    pub(in crate::reader) fn hit_bytes(&self, hit: Hit, scope: &Scope) -> usize {
         const ADDED_BYTES: usize = 1_000;
         let of_market = |market: u32| self.market(MarketNo(market)).text.len() + ADDED_BYTES;
         match hit {
             Hit::Market(market) => of_market(market),
             Hit::Event(event) => {
-                let markets = self.index.catalog().event(event).markets();
+                let catalog = self.index.catalog();
+                let markets =
+                    catalog.event(event).markets().filter(|market| scope.has_market(catalog, *market));
                 self.ledger.text(Source::Event(event)).len()
                     + ADDED_BYTES
                     + markets.map(of_market).sum::<usize>()

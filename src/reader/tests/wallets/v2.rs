@@ -560,20 +560,27 @@ fn prices_come_in_buckets_of_any_length() {
     let other =
         rows(&mut exchange, &format!("/v2/prices-history?token_id={RAIN_NO}&as_of={}", begin + 3_599));
     shows(&other[0], &[("price", 0.65)]);
+    assert_eq!(
+        points(&mut exchange, &format!("&start={}&end={}&bucket_seconds=3600", begin + 3_599, begin + 3_601)),
+        [(0, 0.35, 3_600), (3_600, 0.41, 3_600)],
+        "buckets are whole"
+    );
     exchange.resolves(RAIN, 1_000_000);
-    let (last, now) = (hourly[2], exchange.now / 1_000 - begin);
+    let resolved = exchange.now / 1_000 - begin;
+    exchange.now += 7_200_000;
+    let (paid, now) = ((resolved, 1.0, 0), exchange.now / 1_000 - begin);
     for (more, expected) in [
-        ("&interval=1d&bucket_seconds=3541".to_owned(), vec![hourly[0], hourly[1], last, (now, 1.0, 0)]),
-        (format!("&start={}", begin + 7_200), vec![]),
+        ("&interval=1d&bucket_seconds=3541".to_owned(), vec![hourly[0], hourly[1], hourly[2], paid]),
+        ("&interval=1h".to_owned(), vec![(now - 3_600, 1.0, 0)]),
+        (format!("&start={}&end={}", begin + 10_200, begin + resolved), vec![(10_200, 0.47, 60)]),
+        (format!("&start={}&end={}", begin + 10_200, begin + resolved + 1), vec![(10_200, 0.47, 60), paid]),
+        (format!("&start={}&end={}", begin + now - 9, begin + now), vec![(now - 9, 1.0, 0)]),
         (format!("&as_of={}", begin + 3_599), vec![(3_000, 0.35, 60)]),
-        (format!("&as_of={}", begin + now), vec![(now, 1.0, 0)]),
+        (format!("&as_of={}", begin + resolved - 1), vec![(10_200, 0.47, 60)]),
+        (format!("&as_of={}", begin + resolved), vec![paid]),
+        (format!("&as_of={}", begin + now), vec![paid]),
     ] {
-        let shown = points(&mut exchange, &more);
-        if expected.is_empty() {
-            assert_eq!(shown.last(), Some(&(now, 1.0, 0)), "up to now");
-        } else {
-            assert_eq!(shown, expected, "{more}");
-        }
+        assert_eq!(points(&mut exchange, &more), expected, "{more}");
     }
     assert!(rows(&mut exchange, "/v2/prices-history?token_id=5&interval=max").is_empty(), "unknown");
 }
@@ -587,6 +594,18 @@ fn what_is_not_understood_is_refused() {
         .expect("more")
         .to_owned();
     let condition = condition_text(RAIN);
+    exchange.acts(ALICE, RAIN, ActKind::Split, [5, 5]);
+    for wallet in [ALICE, BOB] {
+        exchange.acts(wallet, SNOW, ActKind::Split, [5, 5]);
+    }
+    let snow = condition_text(SNOW);
+    let of_snow = exchange.reads(&format!("/v2/holders?condition={snow}&include_pnl=true&limit=1"))["pagination"]
+        ["next_cursor"]
+        .as_str()
+        .expect("more")
+        .to_owned();
+    let plain = format!("/v2/holders?condition={snow}&cursor={of_snow}");
+    assert_eq!(refused(&mut exchange, &plain)["field"], "cursor", "it counts otherwise");
     let many: Vec<String> = (0..21).map(|number| format!("0x{number:064x}")).collect();
     let many = many.join(",");
     for (target, field) in [
@@ -626,6 +645,7 @@ fn what_is_not_understood_is_refused() {
         ),
         ("/v2/live-volume?event_id=1&id=2".to_owned(), "id"),
         (format!("/v2/holders?condition={condition}&cursor={other}"), "cursor"),
+        (format!("/v2/holders?condition={condition}&cursor={of_snow}"), "cursor"),
         ("/v2/resolutions".to_owned(), "condition"),
         (format!("/v2/resolutions?condition={condition}&event_id=77"), "condition"),
         ("/v2/leaderboard?category=sports".to_owned(), "category"),

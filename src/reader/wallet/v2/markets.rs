@@ -49,8 +49,12 @@ impl Reader {
         }
         let start = Start::of(&params, "holders", if with_pnl { PNL_LIMIT } else { LIMIT })?;
         let smallest = Shares(params.amount("min_balance")?.unwrap_or(0));
-        // Where the last holder of each token stood.
-        let after = start.values(4 * ids.len())?.map(|values| values.as_chunks::<2>().0);
+        // What is listed, then where the last holder of each token stood.
+        let listed = listed(&ids, with_pnl);
+        let after = match start.values(1 + 4 * ids.len())? {
+            Some([pinned, _marks @ ..]) if *pinned != listed => return Err(start.invalid()),
+            values => values.map(|values| values[1..].as_chunks::<2>().0),
+        };
         let (mut more, mut marks) = (false, Vec::with_capacity(4 * ids.len()));
         json.open_object().key("data").open_array();
         for (place, id) in ids.iter().enumerate() {
@@ -77,7 +81,7 @@ impl Reader {
             }
         }
         json.close_array();
-        start.write_end(json, start.limit, more.then(|| marks.concat()));
+        start.write_end(json, start.limit, more.then(|| [&[listed], marks.as_flattened()].concat()));
         json.close_object();
         Ok(())
     }
@@ -302,13 +306,20 @@ fn is_combination(condition: &str) -> bool {
     name::parse_hex::<31>(condition.as_bytes()).is_some()
 }
 
+/// A word for the conditions in their order, and for how their holders are counted.
+fn listed(ids: &[ConditionId], gross: bool) -> i128 {
+    let word = |id: &ConditionId| u64::from_le_bytes(*id.as_bytes().first_chunk().expect("32 bytes"));
+    ids.iter().fold(u64::from(gross), |sum, id| sum.rotate_left(7) ^ word(id)).into()
+}
+
 fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
     json.open_object().key("status").text(if row.payout.is_some() { "resolved" } else { "initialized" });
     for flag in ["extended_review", "was_disputed", "new_version_q"] {
         json.key(flag).boolean(false);
     }
     json.key("transaction_hash").text("").key("log_index").text("0");
-    json.key("last_update_timestamp").number_text(row.closed.unwrap_or(row.added).seconds());
+    let updated = row.resolved.or(row.closed).unwrap_or(row.added);
+    json.key("last_update_timestamp").number_text(updated.seconds());
     json.key("condition_id").condition(&row.condition).key("question_id").hex(row.question.as_bytes());
     json.key("payouts");
     match row.payout {

@@ -146,7 +146,7 @@ impl Start {
     }
 
     /// The refusal of the cursor that this was read from.
-    fn invalid(&self) -> Refused {
+    pub(super) fn invalid(&self) -> Refused {
         let mut got = Vec::new();
         name::push_hex(&mut got, self.text().as_bytes());
         invalid("cursor", &String::from_utf8_lossy(&got), CURSOR_RULE.into())

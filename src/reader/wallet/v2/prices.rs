@@ -5,11 +5,11 @@
 //!
 //! A bucket has the last price that was noted in it; without one it has no point, but for the first (`bars` has the
 //! rules). Where prices of so short a step are not kept any more, a bucket is as long as whole steps that are, and
-//! `resolution_seconds` says so. What reaches up to now ends with the payout of a market that has one, as a point of no
-//! length.
+//! `resolution_seconds` says so. The first bucket and the last one are told as a whole too. From its resolution on, a
+//! market has its payout, as a point of no length.
 
 use super::super::super::ask::{Asked, Refused, TOKEN_RULE, token_id};
-use super::super::super::bars::{STEPS_S, Window};
+use super::super::super::bars::{HalfSteps, STEPS_S, Window};
 use super::super::super::{Reader, Token};
 use super::super::params::{Bounds, Params, invalid, missing};
 use super::HOUR_S;
@@ -94,11 +94,17 @@ impl Wanted {
         }
     }
 
-    const fn reaches(&self, now_s: u64) -> bool {
+    /// Where the payout of a market that was resolved by some second stands, if it stands in what is asked for.
+    fn paid_at(&self, resolved_s: u64, now_s: u64) -> Option<u64> {
         match *self {
-            Self::Interval(_) => true,
-            Self::Span(_, end) => now_s < end,
-            Self::AsOf(second) => now_s <= second,
+            Self::Interval(Interval { back, .. }) => {
+                Some(resolved_s.max(back.map_or(0, |back| now_s.saturating_sub(back))))
+            }
+            Self::Span(start, end) => {
+                let stands = resolved_s.max(start);
+                (stands < end).then_some(stands)
+            }
+            Self::AsOf(second) => (resolved_s <= second).then_some(resolved_s),
         }
     }
 
@@ -119,7 +125,7 @@ fn bucket(params: &Params<'_>, wanted: &Wanted) -> Result<u64, Refused> {
     const RULE: &str = "a whole number of seconds from 60 to 86400";
     let read = |text: &str| {
         let seconds = decimal::parse_integer(text.as_bytes()).ok()?;
-        (MINUTE_S..=DAY_S).contains(&seconds).then(|| seconds.next_multiple_of(MINUTE_S))
+        (MINUTE_S..=DAY_S).contains(&seconds).then_some(seconds)
     };
     let [default, shortest] = wanted.buckets();
     let bucket = params.read("bucket_seconds", || RULE.into(), read)?;
@@ -127,7 +133,7 @@ fn bucket(params: &Params<'_>, wanted: &Wanted) -> Result<u64, Refused> {
         Some(bucket) if matches!(wanted, Wanted::AsOf(_)) => {
             Err(invalid("bucket_seconds", &bucket.to_string(), "left out beside as_of".into()))
         }
-        bucket => Ok(bucket.unwrap_or(default).max(shortest)),
+        bucket => Ok(bucket.unwrap_or(default).next_multiple_of(MINUTE_S).max(shortest)),
     }
 }
 
@@ -149,15 +155,11 @@ impl Reader {
         let after = start.after()?.map(|[second]: [i128; 1]| second);
         let token = self.index.token(&id);
         let mut points = token.map_or_else(Vec::new, |token| self.points(token, &wanted, bucket_s, now_s));
-        let payout = token.and_then(|token| {
-            let payout = self.market(token.market).payout?;
-            Some((now_s, 0, payout.per_share(token.outcome).into()))
-        });
-        if wanted.reaches(now_s)
-            && let Some(payout) = payout
+        if let Some((resolved_s, payout)) = token.and_then(|token| self.paid(token))
+            && let Some(stands) = wanted.paid_at(resolved_s, now_s)
         {
-            points.retain(|_| !matches!(wanted, Wanted::AsOf(_)));
-            points.push(payout);
+            points.retain(|(begin, ..)| *begin < resolved_s && !matches!(wanted, Wanted::AsOf(_)));
+            points.push((stands, 0, payout));
         }
         points.retain(|(second, ..)| after.is_none_or(|after| after < i128::from(*second)));
         let page = &points[..points.len().min(start.limit)];
@@ -170,17 +172,23 @@ impl Reader {
         })
     }
 
+    /// The second of a market's resolution, and what a share of the token pays.
+    fn paid(&self, token: Token) -> Option<(u64, u64)> {
+        let row = self.market(token.market);
+        Some((row.resolved?.seconds(), row.payout?.per_share(token.outcome).into()))
+    }
+
     fn points(&self, token: Token, wanted: &Wanted, bucket_s: u64, now_s: u64) -> Vec<Point> {
         let Some([first_s, last_s]) = self.history.known_s(token.market) else { return Vec::new() };
         let (start, end) = match *wanted {
             Wanted::AsOf(second) => {
                 // By now all that was noted is over.
-                let by = if wanted.reaches(now_s) { u64::MAX } else { second };
+                let by = if now_s <= second { u64::MAX } else { second };
                 let point = self.history.price_by(token.market, by);
-                return point
-                    .map(|(begin, step, price)| (begin, step, price.millionths(token.outcome)))
-                    .into_iter()
-                    .collect();
+                let seen = |(begin, step, price): (u64, u64, HalfSteps)| {
+                    (begin, step, price.millionths(token.outcome))
+                };
+                return point.map(seen).into_iter().collect();
             }
             Wanted::Span(start, end) if end <= start => return Vec::new(),
             Wanted::Span(start, end) => (start, end - 1),
@@ -191,11 +199,17 @@ impl Reader {
             }
         };
         let shorter = STEPS_S.into_iter().rev().find(|step| bucket_s.is_multiple_of(*step));
-        let step = shorter.expect("a bucket is whole minutes");
-        let (step, prices) = self.history.prices(token.market, Window { start, end, step });
-        let prices = prices.into_iter().map(|(second, price)| (second, price.millionths(token.outcome)));
-        // Whole steps, as the prices may have a longer one than was asked for.
-        buckets(prices, bucket_s.next_multiple_of(step))
+        let (mut step, mut width_s) = (shorter.expect("a bucket is whole minutes"), bucket_s);
+        // The first step that is kept as far back as the first bucket begins, which it makes longer.
+        let prices = loop {
+            let (start, end) = (start - start % width_s, end - end % width_s + (width_s - 1));
+            let (found, prices) = self.history.prices(token.market, Window { start, end, step });
+            if found == step {
+                break prices;
+            }
+            (step, width_s) = (found, bucket_s.next_multiple_of(found));
+        };
+        buckets(prices.into_iter().map(|(second, price)| (second, price.millionths(token.outcome))), width_s)
     }
 }
 

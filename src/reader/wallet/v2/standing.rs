@@ -51,10 +51,10 @@ const fn span(name: &'static str, hours: u64) -> (&'static str, Span) {
     (name, Span { name, hours })
 }
 
-/// How far a list of points reaches back; as far as hours are known at most.
+/// How far a list of points reaches back: 30 days at most, as hours are known no longer.
 const INTERVALS: [(&str, Span); 7] = [
-    span("max", HOURS_KEPT),
-    span("all", HOURS_KEPT),
+    span("max", 30 * HOURS_OF_DAY),
+    span("all", 30 * HOURS_OF_DAY),
     span("1m", 30 * HOURS_OF_DAY),
     span("1w", 7 * HOURS_OF_DAY),
     DAY,
@@ -184,7 +184,12 @@ impl Reader {
             None => Totals::default(),
             Some(wallet) => {
                 let known_from = (self.hour_now(asked) + 1).saturating_sub(HOURS_KEPT);
-                self.traded_between(wallet, [start, end.map(|day| day + HOURS_OF_DAY)], known_from)?
+                let until = |day: &Day, hour: u64| self.traded_until(wallet, day, hour, known_from);
+                let all = self.model().standings().all(wallet);
+                let before = start.as_ref().map_or(Ok(Totals::default()), |day| until(day, day.first))?;
+                let in_all = end.as_ref().map_or(Ok(all), |day| until(day, day.first + HOURS_OF_DAY))?;
+                let is_some = end.is_none_or(|end| start.is_none_or(|start| start.first <= end.first));
+                if is_some { in_all - before } else { Totals::default() }
             }
         };
         json.open_object().key("data").open_object();
@@ -193,34 +198,25 @@ impl Reader {
         Ok(())
     }
 
-    /// What a wallet traded from one hour until another, if both are known: they are from `known_from` on, or not
-    /// after its first act.
-    fn traded_between(
+    /// What a wallet traded until the beginning of an `hour`, if that is known: the hour is `known_from` or later, or
+    /// not after the wallet's first act.
+    fn traded_until(
         &self,
         wallet: WalletNo,
-        [start, end]: [Option<u64>; 2],
+        day: &Day,
+        hour: u64,
         known_from: u64,
     ) -> Result<Totals, Refused> {
-        let standings = self.model().standings();
         let first = self.model().activity().of_wallet(wallet).next();
-        let first = first.map_or(u64::MAX, |row| row.time.seconds() / HOUR_S);
-        let until = |field: &'static str, hour: u64| {
-            if hour <= first {
-                return Ok(Totals::default());
-            }
-            if hour < known_from {
-                return Err(invalid(
-                    field,
-                    &(hour * HOUR_S).to_string(),
-                    "0, or a second within 30 days".into(),
-                ));
-            }
-            let after = standings.hours_of(wallet).take_while(|(of, _)| hour <= *of);
-            Ok(after.fold(standings.all(wallet), |sum, (_, totals)| sum - totals))
-        };
-        let before = start.map_or(Ok(Totals::default()), |hour| until("start", hour))?;
-        let all = end.map_or(Ok(standings.all(wallet)), |hour| until("end", hour))?;
-        Ok(if start < end.or(Some(u64::MAX)) { all - before } else { Totals::default() })
+        if first.is_none_or(|row| hour <= row.time.seconds() / HOUR_S) {
+            return Ok(Totals::default());
+        }
+        if hour < known_from {
+            return Err(invalid(day.field, &day.sent.to_string(), "0, or a second within 30 days".into()));
+        }
+        let standings = self.model().standings();
+        let after = standings.hours_of(wallet).take_while(|(of, _)| hour <= *of);
+        Ok(after.fold(standings.all(wallet), |sum, (_, totals)| sum - totals))
     }
 
     /// GET /v2/user-pnl: what a wallet had gained and traded by some seconds, oldest first; the last one is now.
@@ -244,7 +240,11 @@ impl Reader {
                 while let Some((_, totals)) = hours.pop_if(|(hour, _)| *hour < end) {
                     sum += totals;
                 }
-                write_point(json, (end * HOUR_S).min(asked.now().seconds()), &sum);
+                // The last one is now, and no other one is.
+                let now_s = asked.now().seconds();
+                if end * HOUR_S != now_s {
+                    write_point(json, (end * HOUR_S).min(now_s), &sum);
+                }
                 if now < end {
                     break;
                 }
@@ -261,10 +261,19 @@ impl Reader {
     }
 }
 
-/// The first hour of a day that a parameter names, if it names one; 0 names none.
-fn day(params: &Params<'_>, field: &'static str) -> Result<Option<u64>, Refused> {
-    let second = params.second(field)?.filter(|second| *second > 0);
-    Ok(second.map(|second| second / HOUR_S / HOURS_OF_DAY * HOURS_OF_DAY))
+/// A day that a parameter names.
+struct Day {
+    field: &'static str,
+    /// The second that was sent.
+    sent: u64,
+    /// Its first hour.
+    first: u64,
+}
+
+/// The day of a parameter, if it names one; 0 names none.
+fn day(params: &Params<'_>, field: &'static str) -> Result<Option<Day>, Refused> {
+    let sent = params.second(field)?.filter(|second| *second > 0);
+    Ok(sent.map(|sent| Day { field, sent, first: sent / HOUR_S / HOURS_OF_DAY * HOURS_OF_DAY }))
 }
 
 fn write_entry(json: &mut Writer<'_>, address: &Address, totals: &Totals) {
