@@ -47,7 +47,7 @@ impl Reader {
         filter.series = lists.into_iter().flatten().collect();
         params.flags_without_effect(&["include_chat", "include_template"])?;
         let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
-        let scope = Scope { creator: filter.creator.clone(), ..Scope::of(asked)? };
+        let scope = Scope::of(asked)?;
         let write = |json: &mut Writer<'_>, event| self.write_event(json, event, EventForm::Listed, &scope);
         let mark = |event| catalog.mark_at_event(event, &page.columns, asked.now());
         write_page(json, (paging, "events"), &page, list, mark, write);
@@ -81,7 +81,7 @@ impl Reader {
         );
         filter.only = self.markets_named(params)?;
         let list = |page: &Page| catalog.list_markets(&filter, page, asked.now());
-        let scope = Scope { creator: filter.creator.clone(), ..Scope::of(asked)? };
+        let scope = Scope::of(asked)?;
         let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
         let mark = |market| catalog.mark_at_market(market, &page.columns, asked.now());
         write_page(json, (paging, "markets"), &page, list, mark, write);
