@@ -3,7 +3,7 @@
 //! A period other than [`Period::All`] is a number of hours; the current hour counts as a whole one. A
 //! ranking looks at every wallet, so each period has a **board** with the sum of each wallet: an act is added
 //! to the boards, and an hour that leaves a period is taken off its board again, which costs a step for each
-//! wallet that acted in it. Hours are kept for a month, which is the longest span that is asked for.
+//! wallet that acted in it. Hours are kept for [`HOURS_KEPT`], which is more than any of them.
 
 use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};

@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 /// The longest text that titles are searched for, in characters.
 const TITLE_CHARS_MAX: usize = 100;
 
-const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
+pub(super) const CONDITIONS_RULE: &str = "condition ids (0x and 64 hex digits) with commas between";
 const EVENTS_RULE: &str = "events' ids with commas between";
 const AMOUNT_RULE: &str = "a number from 0 to 18446744073709.551615";
 const SECOND_RULE: &str = "a whole number of seconds since 1970";
@@ -219,7 +219,7 @@ pub(super) fn twice_named([markets, events]: [&'static str; 2]) -> Refused {
 }
 
 /// The values in the order of first mention; none if one of them is none. There are few, or few that differ.
-fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+pub(super) fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
     let mut found = Vec::new();
     for value in values {
         let value = value?;

@@ -5,7 +5,7 @@ use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused, WORD_RULE, token_id, too_long};
 use super::super::markets::interest;
 use super::super::page_of;
-use super::super::params::{Bounds, invalid, missing, twice_named};
+use super::super::params::{Bounds, CONDITIONS_RULE, each_once, invalid, missing, twice_named};
 use super::paging::{LIMIT, Start, conditions, events, few, params};
 use super::{PLACES, unrealized, write_no_profile, write_sum};
 use crate::domain::{ConditionId, MarketNo, Outcome, Shares, Word};
@@ -198,19 +198,18 @@ impl Reader {
         let tokens = params.read(
             "token_id",
             || TOKENS_RULE.into(),
-            |text| {
-                let ids = text.split(',').map(|id| token_id(id.trim().as_bytes()));
-                ids.collect::<Option<Vec<_>>>().filter(|ids| ids.len() <= TOKENS_MAX)
-            },
+            |text| each_once(text.split(',').map(|id| token_id(id.trim().as_bytes()))),
         )?;
+        few("token_id", tokens.as_ref().map_or(0, Vec::len), TOKENS_MAX)?;
         let conditions = params.read(
             "condition",
-            || WORD_RULE.into(),
+            || CONDITIONS_RULE.into(),
             |text| {
                 let ids = text.split(',').map(str::trim).filter(|id| !is_combination(id));
-                ids.map(|id| name::parse_hex(id.as_bytes()).map(ConditionId)).collect::<Option<Vec<_>>>()
+                each_once(ids.map(|id| name::parse_hex(id.as_bytes()).map(ConditionId)))
             },
         )?;
+        few("condition", conditions.as_ref().map_or(0, Vec::len), CONDITIONS_OF_TOKENS_MAX)?;
         let both = |market| [(market, Outcome::Zero), (market, Outcome::One)];
         let known: Vec<(MarketNo, Outcome)> = match (tokens, conditions) {
             (Some(ids), None) => {
@@ -218,7 +217,6 @@ impl Reader {
                 tokens.map(|token| (token.market, token.outcome)).collect()
             }
             (None, Some(ids)) => {
-                few("condition", ids.len(), CONDITIONS_OF_TOKENS_MAX)?;
                 ids.iter().filter_map(|id| self.index.condition(id)).flat_map(both).collect()
             }
             (None, None) => return Err(missing("token_id", EITHER_RULE)),

@@ -1,7 +1,7 @@
 //! A token's prices over time, in buckets of any length.
 //!
 //! A window is an `interval` up to now, or a start and perhaps an end, or `as_of`: the latest price that is known to
-//! have been noted by that second, which is that of the last bucket that was over.
+//! have been noted by that second, which is that of the last bucket that was over or, from now on, the last of all.
 //!
 //! A bucket has the last price that was noted in it; without one it has no point, but for the first (`bars` has the
 //! rules). Where prices of so short a step are not kept any more, a bucket is as long as whole steps that are, and

@@ -51,7 +51,7 @@ const fn span(name: &'static str, hours: u64) -> (&'static str, Span) {
     (name, Span { name, hours })
 }
 
-/// How far a list of points reaches back: 30 days at most, as hours are known no longer.
+/// How far a list of points reaches back: 30 days at most, for which hours are known.
 const INTERVALS: [(&str, Span); 7] = [
     span("max", 30 * HOURS_OF_DAY),
     span("all", 30 * HOURS_OF_DAY),
@@ -212,7 +212,11 @@ impl Reader {
             return Ok(Totals::default());
         }
         if hour < known_from {
-            return Err(invalid(day.field, &day.sent.to_string(), "0, or a second within 30 days".into()));
+            return Err(invalid(
+                day.field,
+                &day.sent.to_string(),
+                "0, a second within 30 days, or one not after the first act".into(),
+            ));
         }
         let standings = self.model().standings();
         let after = standings.hours_of(wallet).take_while(|(of, _)| hour <= *of);
@@ -232,20 +236,17 @@ impl Reader {
             let standings = self.model().standings();
             let mut hours: Vec<(u64, Totals)> = standings.hours_of(wallet).collect();
             let mut sum = hours.iter().fold(standings.all(wallet), |sum, (_, totals)| sum - *totals);
-            let now = self.hour_now(asked);
-            let first = (now + 1).saturating_sub(interval.hours);
-            // Points are at whole multiples of their distance.
+            let now_s = asked.now().seconds();
+            let first = (now_s / HOUR_S + 1).saturating_sub(interval.hours);
+            // Points are at whole multiples of their distance, but for the last one, which is now.
             let mut end = (first + 1).next_multiple_of(fidelity.hours);
             loop {
-                while let Some((_, totals)) = hours.pop_if(|(hour, _)| *hour < end) {
+                let is_last = now_s <= end * HOUR_S;
+                while let Some((_, totals)) = hours.pop_if(|(hour, _)| is_last || *hour < end) {
                     sum += totals;
                 }
-                // The last one is now, and no other one is.
-                let now_s = asked.now().seconds();
-                if end * HOUR_S != now_s {
-                    write_point(json, (end * HOUR_S).min(now_s), &sum);
-                }
-                if now < end {
+                write_point(json, now_s.min(end * HOUR_S), &sum);
+                if is_last {
                     break;
                 }
                 end += fidelity.hours;
