@@ -82,8 +82,8 @@ impl Reader {
         let sorted = found.page.as_ref().map(|page| catalog.page_of_hits(&found.hits, page, now));
         let mut json = Writer::new(out);
         json.open_object().key("events").open_array();
-        let Filter { creator, without_closed_markets, .. } = found.filter.clone();
-        let scope = Scope { now, creator, without_closed_markets };
+        let Filter { creator, without_closed_markets, .. } = &found.filter;
+        let scope = Scope { now, creator: creator.clone(), without_closed_markets: *without_closed_markets };
         for hit in sorted.as_ref().unwrap_or(&found.hits) {
             let fits = json.bytes() + self.hit_bytes(*hit, &scope) <= WHOLE_BYTES;
             let form = if fits { HitForm::Listed } else { HitForm::Named };
