@@ -49,9 +49,6 @@ use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 
-/// What the first version calls its markets and events in a query.
-const MARKET_NAMES: [&str; 2] = ["market", "eventId"];
-
 /// Bytes of rows in one list.
 const LIST_BYTES_MAX: usize = 1 << 20;
 
@@ -159,12 +156,17 @@ impl Reader {
     }
 
     /// The markets that are asked for, themselves or by their events, and known here; none if the request names none.
-    fn markets_of(
+    fn markets_of(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
+        const NAMES: [&str; 2] = ["market", "eventId"];
+        self.either_markets((params.conditions_filter(NAMES[0])?, params.events_filter(NAMES[1])?), NAMES)
+    }
+
+    /// The markets of these conditions or of these events, of which a request may name either by these parameters.
+    fn either_markets(
         &self,
-        params: &Params<'_>,
+        (conditions, events): (Option<Vec<ConditionId>>, Option<BTreeSet<String>>),
         names: [&'static str; 2],
     ) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        let (conditions, events) = (params.conditions_filter(names[0])?, params.events_filter(names[1])?);
         if conditions.is_some() && events.is_some() {
             return Err(twice_named(names));
         }

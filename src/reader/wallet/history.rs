@@ -9,7 +9,7 @@ use super::super::ask::{Asked, Refused, no_market};
 use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::DIRECTIONS;
-use super::{MARKET_NAMES, page_of, try_write_list, write_no_profile};
+use super::{page_of, try_write_list, write_no_profile};
 use crate::catalog::Direction;
 use crate::domain::{MarketNo, OrderId, Side, Word};
 use crate::json::Writer;
@@ -120,7 +120,7 @@ impl Reader {
         let (limit, offset) = (params.limit(ACTIVITY_LIMIT)?, params.offset(OFFSET)?);
         let filter = Filter {
             kinds: kinds(&params, "excludeDepositsWithdrawals")?,
-            markets: self.markets_of(&params, MARKET_NAMES)?,
+            markets: self.markets_of(&params)?,
             side: params.word("side", &SIDES)?,
             ..Filter::default()
         };
@@ -168,7 +168,7 @@ impl Reader {
         let (cash_min, shares_min) = smallest(&params)?;
         let filter = Filter {
             kinds: Some(vec![Kind::Trade]),
-            markets: self.markets_of(&params, MARKET_NAMES)?,
+            markets: self.markets_of(&params)?,
             side: params.word("side", &SIDES)?,
             role: takers.then_some(Role::Taker),
             cash_min,

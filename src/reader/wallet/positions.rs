@@ -7,7 +7,7 @@ use super::super::Reader;
 use super::super::ask::{Asked, Refused};
 use super::params::{Bounds, Params};
 use super::rows::Made;
-use super::{EndDateFormat, MARKET_NAMES, page_of, write_list};
+use super::{EndDateFormat, page_of, write_list};
 use crate::catalog::Direction;
 use crate::domain::amount::ONE;
 use crate::domain::{Address, MarketNo, Outcome, Shares, TimeMs, WalletNo};
@@ -264,7 +264,7 @@ impl Reader {
     }
 
     fn narrowed(&self, params: &Params<'_>) -> Result<Narrowed, Refused> {
-        Ok(Narrowed { markets: self.markets_of(params, MARKET_NAMES)?, title: params.title()? })
+        Ok(Narrowed { markets: self.markets_of(params)?, title: params.title()? })
     }
 
     /// The positions of a wallet that pass, each with its key.

@@ -28,7 +28,7 @@ mod standing;
 use super::super::Reader;
 use super::super::ask::{Asked, Refused, no_route};
 use crate::http::Endpoint;
-use crate::json::{Writer, date};
+use crate::json::Writer;
 use crate::ledger::MarketRow;
 use crate::wallet::{Figures, Lot};
 use paging::{LIMIT, Start, params};
@@ -37,9 +37,6 @@ use paging::{LIMIT, Start, params};
 const PLACES: u32 = 6;
 
 const HOUR_S: u64 = 3_600;
-
-/// What a query's markets and events are called.
-const MARKET_NAMES: [&str; 2] = ["condition", "event_id"];
 
 impl Reader {
     /// The routes of the second version.
@@ -77,11 +74,6 @@ impl Reader {
         json.key("slug").text(facts.map_or("", |facts| &facts.slug));
         json.key("icon").text(facts.map_or("", |facts| &facts.icon));
         json.key("event_slug").text(row.map_or("", |row| self.event_slug(row)));
-    }
-
-    /// `end_date`, as a plain date.
-    fn write_end_date(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        json.key("end_date").quoted(|out| date::push_date(out, self.end_of(row.market)));
     }
 }
 

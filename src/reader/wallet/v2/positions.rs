@@ -5,10 +5,10 @@ use super::super::super::ask::{ADDRESS_RULE, Asked, Refused};
 use super::super::params::{Params, missing};
 use super::super::positions::{DIRECTIONS, Narrowed};
 use super::paging::{LIMIT, Start, conditions, events, params};
-use super::{MARKET_NAMES, PLACES, unrealized, write_sum};
+use super::{PLACES, unrealized, write_sum};
 use crate::catalog::Direction;
 use crate::domain::{MarketNo, Outcome};
-use crate::json::Writer;
+use crate::json::{Writer, date};
 use crate::wallet::{Atto, Figures, Holding, Lot, rounded};
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -217,9 +217,7 @@ impl Reader {
 
     /// [`Reader::markets_of`] as the second version names them, and no more than it takes.
     pub(super) fn markets_of_v2(&self, params: &Params<'_>) -> Result<Option<BTreeSet<MarketNo>>, Refused> {
-        conditions(params)?;
-        events(params)?;
-        self.markets_of(params, MARKET_NAMES)
+        self.either_markets((conditions(params)?, events(params)?), ["condition", "event_id"])
     }
 
     /// The holdings that a request is about.
@@ -304,7 +302,7 @@ impl Reader {
         json.key("outcome_index").number(outcome.index() as u64);
         json.key("opposite_outcome").text(&row.labels[outcome.other().index()]);
         json.key("opposite_token_id").token(&row.tokens[outcome.other().index()]);
-        self.write_end_date(json, row);
+        json.key("end_date").quoted(|out| date::push_date(out, self.end_of(row.market)));
         json.key("last_event_at").number(lot.changed.seconds());
         // Nobody notes here when a lot was first bought.
         json.key("first_entry_at").number(0);

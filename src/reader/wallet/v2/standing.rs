@@ -188,8 +188,8 @@ impl Reader {
                 let all = self.model().standings().all(wallet);
                 let before = start.as_ref().map_or(Ok(Totals::default()), |day| until(day, day.first))?;
                 let in_all = end.as_ref().map_or(Ok(all), |day| until(day, day.first + HOURS_OF_DAY))?;
-                let is_some = end.is_none_or(|end| start.is_none_or(|start| start.first <= end.first));
-                if is_some { in_all - before } else { Totals::default() }
+                let in_order = end.is_none_or(|end| start.is_none_or(|start| start.first <= end.first));
+                if in_order { in_all - before } else { Totals::default() }
             }
         };
         json.open_object().key("data").open_object();
