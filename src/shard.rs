@@ -85,7 +85,7 @@ use std::sync::Arc;
 use tombstones::Tombstones;
 use walk::{Plan, Taker};
 
-pub use leave::OrderScope;
+pub use leave::{LEAVING_PER_PIECE, Leaving, OrderScope};
 pub use place::Stage;
 pub use ready::ReadyOrder;
 pub use replace::{IfGone, Replace, ReplacePart, ReplaceRefusal, Replaced};

@@ -13,6 +13,7 @@ use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
+use outcry::shard::LEAVING_PER_PIECE;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -89,6 +90,25 @@ impl Site {
         order.id_text
     }
 
+    /// Places so many of the maker's bids in each market, by one of its keys.
+    fn many_bids(&mut self, other_key: bool, each: usize) -> Vec<String> {
+        let mut ids = Vec::new();
+        for market in 0..self.tokens.len() {
+            let wish = self.wish(market, Side::Buy, 10, 10);
+            let maker = if other_key { &mut self.other_key } else { &mut self.maker };
+            let orders: Vec<_> = (0..each).map(|_| maker.sign(&wish)).collect();
+            for batch in orders.chunks(15) {
+                let bodies: Vec<&str> = batch.iter().map(|order| order.body.as_str()).collect();
+                let body = format!("[{}]", bodies.join(","));
+                let answer = maker.ask(&mut self.connection, "POST", "/orders", &body).unwrap().json();
+                let rows = answer.as_array().unwrap();
+                assert!(rows.iter().all(|row| row["status"] == "live"), "{answer}");
+                ids.extend(batch.iter().map(|order| order.id_text.clone()));
+            }
+        }
+        ids
+    }
+
     /// The taker sells into the bids.
     fn sell(&mut self, market: usize, cents: u64, shares: u64) -> Answer {
         let wish = Wish { kind: "FAK", ..self.wish(market, Side::Sell, cents, shares) };
@@ -160,6 +180,48 @@ fn a_missed_heartbeat_cancels_the_orders_of_its_key_on_every_shard_and_no_others
         let later = site.bid(false, 0, 10, 5);
         site.advance(60_000);
         assert!(site.live().contains(&later));
+        site.exchange.stop();
+    }
+}
+
+#[test]
+fn hundreds_of_orders_leave_at_once_and_what_comes_after_them_stays() {
+    for (shards, ingress) in [(1, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        // More than leave in one turn.
+        let each = LEAVING_PER_PIECE + 9;
+        let mut ids = site.many_bids(false, each);
+        let (other, after) = (site.bid(true, 0, 12, 10), site.maker.sign(&site.wish(0, Side::Buy, 10, 10)));
+        ids.push(other);
+        let market = json!({ "asset_id": site.tokens[1] }).to_string();
+        let mut requests = site.maker.request("DELETE", "/cancel-all", "");
+        requests.extend(site.maker.request("POST", "/order", &after.body));
+        let mut elsewhere = site.exchange.connect();
+        site.connection.send(&requests).unwrap();
+        elsewhere.send(&site.maker.request("DELETE", "/cancel-market-orders", &market)).unwrap();
+        let mut canceled = Vec::new();
+        for connection in [&mut site.connection, &mut elsewhere] {
+            let answer = connection.answer().unwrap().json();
+            let rows = answer["canceled"].as_array().unwrap().iter();
+            canceled.extend(rows.map(|id| id.as_str().unwrap().to_owned()));
+            assert_eq!((&answer["not_canceled"], &answer["incomplete"]), (&json!({}), &Value::Null));
+        }
+        assert_eq!(site.connection.answer().unwrap().status, 200);
+        // Between the two they have named each order once.
+        canceled.sort();
+        ids.sort();
+        assert_eq!(canceled, ids);
+        assert_eq!(site.live(), std::slice::from_ref(&after.id_text));
+        // The same if the exchange cancels.
+        let mut stream = site.listen();
+        site.beat("");
+        let mut ids = site.many_bids(false, each);
+        ids.push(after.id_text);
+        let kept = site.bid(true, 0, 12, 10);
+        site.advance(15_000);
+        let ids: Vec<&String> = ids.iter().collect();
+        assert_eq!(ended(&mut stream, ids.len()), all_with(&ids, "heartbeat_missed"));
+        assert_eq!(site.live(), [kept]);
         site.exchange.stop();
     }
 }

@@ -3,10 +3,11 @@
 //! A turn, in this order, each step bounded, but that a change is copied for all who follow it, and sent to those of
 //! them for whom much waits already:
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
-//! 2. requests: first the cancels of all ready connections, whose answers leave at once; then the rest, with at most
-//!    [`super::trading::SIGNATURES_PER_TURN`] signature checks, fairly by address (`connections/fair.rs`). After each, the journal's thread is woken and answers
-//!    that are due leave before the next begins. Before the first stream's client is heard, frames of the log;
-//! 3. what other loops sent;
+//! 2. requests: first the cancels of all ready connections, whose answers leave at once, but of very many orders; then
+//!    the rest, with at most [`super::trading::SIGNATURES_PER_TURN`] signature checks, fairly by address
+//!    (`connections/fair.rs`). After each, the journal's thread is woken and answers that are due leave before the next
+//!    begins. Before the first stream's client is heard, frames of the log;
+//! 3. what other loops sent, and a piece of what goes on here: a long cancel, some errands;
 //! 4. the roles' own work: expiries and removals of the shard, frames and reads of the reader, frames of the feed;
 //! 5. decided requests get their answers, answers whose position is acknowledged are released, and each connection that
 //!    has one sends once;

@@ -45,6 +45,7 @@ pub(super) mod wide;
 mod words;
 pub(super) mod work;
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::connections::Client;
@@ -73,7 +74,7 @@ use crate::stats::{Laps, Stage};
 use guard_acts::promise;
 use replaces::ReplaceJobs;
 use staging::Staged;
-use wide::WideJobs;
+use wide::{WIDE_WORKS_MAX, WideJob, WideJobs};
 use work::{Asker, Form, Outcome, Refused, Works};
 
 /// Curve operations in one turn; each costs 26 µs, or 7 for a known signer.
@@ -95,6 +96,10 @@ pub(crate) struct Trade {
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
     wide_jobs: WideJobs,
+    /// Cancels of many orders that go on here, one of an owner, and the loops that asked for them.
+    leaving: VecDeque<(usize, Box<WideJob>)>,
+    /// The others, each of an owner that has one there.
+    waiting: VecDeque<(usize, Box<WideJob>)>,
     replaces: ReplaceJobs,
     pub(super) callers: Callers,
     clock: Clock,
@@ -137,7 +142,6 @@ pub(crate) struct Parts {
 impl Trade {
     /// The trading role, around a shard if there is one.
     pub(crate) fn new(plan: &Plan, parts: Parts) -> Self {
-        let others = usize::from(plan.topology.shards) - usize::from(parts.shard.is_some());
         Self {
             shard: parts.shard,
             registrar: parts.registrar,
@@ -145,7 +149,9 @@ impl Trade {
             shards: plan.topology.shards,
             registry: parts.registry,
             works: Works::new(),
-            wide_jobs: WideJobs::new(others),
+            wide_jobs: WideJobs::new(usize::from(plan.topology.shards)),
+            leaving: VecDeque::with_capacity(plan.topology.trading_loops() * WIDE_WORKS_MAX),
+            waiting: VecDeque::with_capacity(plan.topology.trading_loops() * WIDE_WORKS_MAX),
             replaces: ReplaceJobs::default(),
             callers: parts.callers,
             clock: parts.clock,

@@ -1,7 +1,7 @@
 //! Runs a script on the shards and on the naive twin, side by side, and compares everything after
 //! every line: answers, fills, books in order, cells, shares, fees; and the shards with their log.
 
-use super::fast::Fast;
+use super::fast::{Fast, leave};
 use super::language::{
     BreakerAct, Command, Line, MarketLine, START_MS, Setup, TOMBSTONE_MS, parse, scripts, text,
 };
@@ -10,7 +10,7 @@ use super::random::Draw;
 use outcry::domain::amount::ONE;
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
 use outcry::domain::{MarketNo, Mode, OrderId, Shares, Side, Tick, TimeMs, WalletNo, Word};
-use outcry::journal::layout::MoneyDirection;
+use outcry::journal::layout::{MoneyDirection, RemovalReason};
 use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet, Report};
 use outcry::shard::{
     CancelRefusal, Funding, IfGone, OrderScope, PlaceOrder, Refusal, Replace, Stage, TombstoneRefusal,
@@ -417,9 +417,8 @@ impl Run {
         let mut ids = Vec::new();
         let now = self.now;
         for shard in &mut self.fast.shards {
-            shard
-                .cancel_scope(now, principal, OrderScope { market, token }, &mut ids)
-                .expect("the log has room");
+            let asked = (principal, OrderScope { market, token }, None);
+            ids.extend(leave(shard, now, asked, RemovalReason::Cancelled));
         }
         self.fast.follow();
         let mut gone = self.twin.remove_where(|order| {

@@ -16,7 +16,9 @@ use outcry::ledger::Ledger;
 use outcry::memory::cells::Cells;
 use outcry::registry::{BreakerState, MarketFacts, Registry, RegistryWriter};
 use outcry::shard::naive::{NaiveReplaced, Report};
-use outcry::shard::{Funding, PlaceOrder, Placed, Refusal, Replace, Replaced, Shard, ShardSettings, Stage};
+use outcry::shard::{
+    Funding, Leaving, OrderScope, PlaceOrder, Placed, Refusal, Replace, Replaced, Shard, ShardSettings, Stage,
+};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -40,6 +42,21 @@ pub struct Fast {
     settings: ShardSettings,
     ids: BTreeMap<Position, OrderId>,
     references: u64,
+}
+
+/// Removes a principal's orders from a shard, those of a scope or of a key, piece by piece as the server does.
+pub fn leave(
+    shard: &mut Shard,
+    now: TimeMs,
+    (principal, scope, key): (WalletNo, OrderScope, Option<&ApiKey>),
+    reason: RemovalReason,
+) -> Vec<OrderId> {
+    let (mut leaving, mut left) = (Leaving::default(), Vec::new());
+    shard.choose_open(principal, scope, key, &mut leaving);
+    while !leaving.is_over() {
+        shard.remove_some(now, &mut leaving, reason, &mut left).expect("the log has room");
+    }
+    left
 }
 
 impl Fast {
@@ -238,7 +255,7 @@ impl Fast {
         }
         self.say(Frozen { time: now, principal, frozen });
         for shard in self.shards.iter_mut().filter(|_| frozen) {
-            assert!(shard.remove_of(now, principal, None, RemovalReason::Operator), "the log has room");
+            leave(shard, now, (principal, OrderScope::ALL, None), RemovalReason::Operator);
         }
         self.follow();
     }
@@ -300,8 +317,7 @@ impl Fast {
         let registry = Arc::clone(&self.registry);
         for row in registry.breakers().filter(|row| row.state().tripped) {
             let shard = &mut self.shards[shard];
-            let removed = shard.remove_of(now, row.principal, Some(&row.key), RemovalReason::FillRate);
-            assert!(removed, "the log has room");
+            leave(shard, now, (row.principal, OrderScope::ALL, Some(&row.key)), RemovalReason::FillRate);
         }
     }
 

@@ -2,9 +2,9 @@
 //! breaker.
 //!
 //! The server does it by itself: an act goes from shard to shard, and for a missed beat to the registrar at the end,
-//! which removes the switch. A shard whose log has no room is asked again in its next turn; an act that finds no room
-//! on its way is sent again in the next turn, so none is ever lost while the process lives. After a restart an armed
-//! switch is still armed, and goes off again.
+//! which removes the switch. On a shard whose log has no room, or that has very many of these orders, it goes on in the
+//! next turn; an act that finds no room on its way is sent again in the next turn, so none is ever lost while the process
+//! lives. After a restart an armed switch is still armed, and goes off again.
 
 use super::acts;
 use super::{CoreLoop, REGISTRAR_LOOP};
@@ -82,18 +82,16 @@ fn next(core: &mut CoreLoop) -> Option<Gone> {
 
 fn on_shard(shard: usize, gone: Gone) -> Errand {
     Box::new(move |trade: &mut Trade, now: TimeMs| {
-        let all = trade.own_shard().remove_of(now, gone.principal, Some(&gone.key), gone.reason);
-        trade.count_in_vain(gone.principal);
-        if !all {
-            return Report::Next(shard, on_shard(shard, gone));
-        }
-        if shard + 1 < usize::from(trade.shards) {
-            return Report::Next(shard + 1, on_shard(shard + 1, gone));
-        }
-        match gone.reason {
-            RemovalReason::HeartbeatMissed => Report::Next(REGISTRAR_LOOP, went_off(gone)),
-            _ => Report::Answer(200, Vec::new()),
-        }
+        let then = move |trade: &mut Trade, _| {
+            if shard + 1 < usize::from(trade.shards) {
+                return Report::Next(shard + 1, on_shard(shard + 1, gone));
+            }
+            match gone.reason {
+                RemovalReason::HeartbeatMissed => Report::Next(REGISTRAR_LOOP, went_off(gone)),
+                _ => Report::Answer(200, Vec::new()),
+            }
+        };
+        trade.remove_orders(now, (gone.principal, Some(gone.key)), gone.reason, Box::new(then))
     })
 }
 

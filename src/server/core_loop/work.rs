@@ -17,7 +17,10 @@ use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;
 
-/// Step 3: other loops. Step 4: the roles' own work. Step 5: answers of decided requests.
+/// Errands that go on in one turn, each for some hundred microseconds; others wait for theirs.
+const PIECES_PER_TURN: usize = 4;
+
+/// Step 3: other loops, and what goes on here. Step 4: the roles' own work. Step 5: answers of decided requests.
 impl CoreLoop {
     pub(super) fn take_messages(&mut self) -> bool {
         let mut busy = self.go_on();
@@ -39,6 +42,7 @@ impl CoreLoop {
             }
         }
         if let Some(trade) = self.trade.as_mut() {
+            busy |= trade.go_on_cancelling(self.now, &mut self.mesh);
             busy |= trade.take_messages(self.now, &mut self.mesh, MESSAGES_PER_TURN);
         }
         busy
@@ -62,10 +66,10 @@ impl CoreLoop {
                 let reading = self.follows.reading_mut();
                 reading.expect("reads are posted after recovery, to the reader's loop").begin(job);
             }
-            Letter::Wide(mut job) => {
+            Letter::Wide(job) => {
                 let trade = self.trade.as_mut();
-                trade.expect("cancels are posted to loops with a shard").do_wide(&mut job, self.now);
-                self.mesh.reply(from, Letter::Wide(job));
+                let trade = trade.expect("cancels are posted to loops with a shard");
+                trade.do_wide(from, job, self.now, &mut self.mesh);
             }
             Letter::Replace(mut job) => {
                 let trade = self.trade.as_mut();
@@ -81,10 +85,10 @@ impl CoreLoop {
         }
     }
 
-    /// Runs one more piece of each errand that continues here, so that orders come in between. Returns whether there
+    /// Runs one more piece of some errands that continue here, so that orders come in between. Returns whether there
     /// were any.
     fn go_on(&mut self) -> bool {
-        let count = self.going_on.len();
+        let count = self.going_on.len().min(PIECES_PER_TURN);
         for _ in 0..count {
             let (from, job) = self.going_on.pop_front().expect("they were just counted");
             self.run(from, job);

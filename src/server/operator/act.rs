@@ -149,21 +149,17 @@ impl Freezing {
 /// come any more, as every shard sees by now that it is frozen.
 fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
     Box::new(move |trade, now| {
-        let here = trade.own_shard();
-        let before = here.resting_count();
-        let all = here.remove_of(now, about.principal, None, RemovalReason::Operator);
-        let removed = removed + before - here.resting_count();
-        if !all {
-            // The log has no room; in the next turn it may.
-            return Report::Next(shard, remove_orders(shard, about, removed));
-        }
-        if shard + 1 < usize::from(trade.shards) {
-            return Report::Next(shard + 1, remove_orders(shard + 1, about, removed));
-        }
-        said(|json| {
-            about.write(json, true);
-            json.key("ordersRemoved").number(removed as u64);
-        })
+        let then = move |trade: &mut Trade, here: usize| {
+            let removed = removed + here;
+            if shard + 1 < usize::from(trade.shards) {
+                return Report::Next(shard + 1, remove_orders(shard + 1, about, removed));
+            }
+            said(|json| {
+                about.write(json, true);
+                json.key("ordersRemoved").number(removed as u64);
+            })
+        };
+        trade.remove_orders(now, (about.principal, None), RemovalReason::Operator, Box::new(then))
     })
 }
 

@@ -3,20 +3,31 @@
 //! An id does not say which shard its order is on. An id that no shard knows leaves a tombstone on all of them, which
 //! kills the order if it arrives later. So a cancel of named orders asks the other shards at most twice. An order may
 //! arrive at its shard between the two rounds: a shard buries only what it still does not know, and cancels the rest.
+//!
+//! A cancel of all orders means those that are open when it begins. They are chosen at once, which is quick, and leave in
+//! pieces, one a turn for all that go on, so that others' orders come in between; nothing that its client sends afterwards
+//! is begun before all of them have left. Another one of the same owner begins when the first is over.
 
 use super::Trade;
 use super::wide::{Wide, WideJob};
 use super::work::Work;
-use crate::domain::{OrderId, Position, TimeMs, WalletNo};
+use crate::domain::{ApiKey, OrderId, Position, TimeMs, WalletNo};
+use crate::journal::layout::RemovalReason;
 use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::CancelScope;
 use crate::server::requests::caller::Caller;
 use crate::server::threads::mesh::{Mesh, Share};
-use crate::server::threads::message::{Answer, Asked, Letter, Question, Ticket};
-use crate::shard::{CancelRefusal, OrderScope, Shard};
+use crate::server::threads::message::{Answer, Asked, Errand, Letter, Question, Report, Ticket};
+use crate::shard::{CancelRefusal, LEAVING_PER_PIECE, Leaving, OrderScope, Shard};
 
 /// Open orders that a cancel looked at and left, which limits count as one request more.
 const IN_VAIN_COUNTED_AS_ONE: usize = 1_024;
+
+/// Cancels that go on in one turn, if few orders leave by each.
+const CANCELS_PER_TURN: usize = 8;
+
+/// What an errand does once orders have left this shard, and how many: see [`Trade::remove_orders`].
+type Then = Box<dyn FnOnce(&mut Trade, usize) -> Report + Send>;
 
 /// How far the search for orders to be cancelled has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,18 +73,15 @@ impl Trade {
     ) {
         self.begin_cancel(work, caller);
         self.works.mark_wide(work);
-        let principal = caller.principal;
-        let pending = self.works.work(work);
-        if let Some(shard) = &mut self.shard {
-            let complete = shard.cancel_scope(now, principal, scope, &mut pending.cancelled);
-            pending.short |= complete.is_err();
-            pending.decided_at(shard.last_claimed());
-        }
-        self.count_in_vain(principal);
         for to in 0..usize::from(self.shards) {
             self.send_wide(work, to, Wide::Cancel(scope), mesh);
         }
-        self.answered(work, now, mesh);
+        if self.shard.is_some() {
+            let job = self.wide_jobs.take(work, caller.principal, Wide::Cancel(scope));
+            self.do_wide(mesh.no(), job, now, mesh);
+        } else {
+            self.answered(work, now, mesh);
+        }
     }
 
     /// Counts the orders that this loop's shard just looked at and left, or a cancel that meets none of many orders
@@ -130,8 +138,8 @@ impl Trade {
         self.answered(work, now, mesh);
     }
 
-    /// Takes another shard's answer about many orders.
-    pub(in crate::server) fn told_of_wide(&mut self, job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
+    /// Takes a shard's answer about many orders.
+    pub(in crate::server) fn told_of_wide(&mut self, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
         pending.short |= job.short;
@@ -139,7 +147,12 @@ impl Trade {
         if !matches!(job.wide, Wide::Cancel(_)) {
             job.strike_found(&mut pending.looking);
         }
-        pending.cancelled.extend_from_slice(&job.cancelled);
+        // Copying a long list would take as long as cancelling a piece of it.
+        if pending.cancelled.is_empty() && pending.cancelled.capacity() < job.cancelled.capacity() {
+            std::mem::swap(&mut pending.cancelled, &mut job.cancelled);
+        } else {
+            pending.cancelled.extend_from_slice(&job.cancelled);
+        }
         let gone = job.gone.iter().map(|&id| NotCancelled { id, why: WhyNot::Gone });
         pending.not_cancelled.extend(gone);
         let work = job.work;
@@ -147,17 +160,25 @@ impl Trade {
         self.answered(work, now, mesh);
     }
 
-    /// Does what another loop's cancel asks of this shard.
-    pub(in crate::server) fn do_wide(&mut self, job: &mut WideJob, now: TimeMs) {
+    /// Does what a loop's cancel asks of this shard, or its first piece.
+    pub(in crate::server) fn do_wide(
+        &mut self,
+        from: usize,
+        mut job: Box<WideJob>,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) {
         let principal = job.principal;
-        let shard = self.own_shard();
         match job.wide {
+            Wide::Cancel(_) if self.leaving.iter().any(|(_, job)| job.principal == principal) => {
+                return self.waiting.push_back((from, job));
+            }
             Wide::Cancel(scope) => {
-                let out = &mut job.cancelled;
-                job.short = shard.cancel_scope(now, principal, scope, out).is_err();
-                self.count_in_vain(principal);
+                self.cancel_some(from, job, scope, now, mesh);
+                return;
             }
             Wide::CancelList | Wide::Bury => {
+                let shard = self.own_shard();
                 for (index, id) in job.ids.iter().enumerate() {
                     shard.prefetch_for_cancels(&job.ids[index + 1..]);
                     match shard.cancel(now, principal, id) {
@@ -174,7 +195,107 @@ impl Trade {
                 }
             }
         }
+        self.hand_back(from, job, now, mesh);
+    }
+
+    /// Goes on with the cancels that go on here, in turn, until a piece's number of orders have left. Returns whether there
+    /// were any.
+    pub(in crate::server) fn go_on_cancelling(&mut self, now: TimeMs, mesh: &mut Mesh) -> bool {
+        let busy = self.is_cancelling();
+        let mut left = 0;
+        for _ in 0..CANCELS_PER_TURN {
+            let Some((from, job)) = self.leaving.pop_front() else {
+                break;
+            };
+            let Wide::Cancel(scope) = job.wide else {
+                unreachable!("named orders are cancelled at once");
+            };
+            left += self.cancel_some(from, job, scope, now, mesh);
+            if LEAVING_PER_PIECE <= left {
+                break;
+            }
+        }
+        busy
+    }
+
+    /// Whether a cancel goes on here.
+    pub(in crate::server) fn is_cancelling(&self) -> bool {
+        !self.leaving.is_empty()
+    }
+
+    /// Removes the next of the orders that a cancel means, which it chooses when it begins. Returns how many have left.
+    fn cancel_some(
+        &mut self,
+        from: usize,
+        mut job: Box<WideJob>,
+        scope: OrderScope,
+        now: TimeMs,
+        mesh: &mut Mesh,
+    ) -> usize {
+        let principal = job.principal;
+        if !std::mem::replace(&mut job.is_begun, true) {
+            self.own_shard().choose_open(principal, scope, None, &mut job.leaving);
+            self.count_in_vain(principal);
+        }
+        let (reason, before) = (RemovalReason::Cancelled, job.cancelled.len());
+        let done = self.own_shard().remove_some(now, &mut job.leaving, reason, &mut job.cancelled);
+        job.short = done.is_err();
+        let left = job.cancelled.len() - before;
+        if job.short || job.leaving.is_over() {
+            self.hand_back(from, job, now, mesh);
+            // The owner's next one behind everybody's: it will find little.
+            if let Some(at) = self.waiting.iter().position(|(_, job)| job.principal == principal) {
+                self.leaving.extend(self.waiting.remove(at));
+            }
+        } else {
+            self.leaving.push_back((from, job));
+        }
+        left
+    }
+
+    /// Gives a wide job back to the loop that asked.
+    fn hand_back(&mut self, from: usize, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
         job.at = self.own_shard().last_claimed();
+        if from == mesh.no() {
+            self.told_of_wide(job, now, mesh);
+        } else {
+            mesh.reply(from, Letter::Wide(job));
+        }
+    }
+
+    /// Removes a principal's orders from this shard, or those of one of its keys: a piece now, and one in each turn that
+    /// follows. Then does what is to be done `then`, which gets how many have left.
+    pub(in crate::server) fn remove_orders(
+        &mut self,
+        now: TimeMs,
+        (principal, key): (WalletNo, Option<ApiKey>),
+        reason: RemovalReason,
+        then: Then,
+    ) -> Report {
+        let mut leaving = Leaving::default();
+        self.own_shard().choose_open(principal, OrderScope::ALL, key.as_ref(), &mut leaving);
+        self.count_in_vain(principal);
+        self.remove_some(now, leaving, 0, reason, then)
+    }
+
+    fn remove_some(
+        &mut self,
+        now: TimeMs,
+        mut leaving: Leaving,
+        before: usize,
+        reason: RemovalReason,
+        then: Then,
+    ) -> Report {
+        let mut left = Vec::new();
+        // Busy: the log may have room in the next turn.
+        let _ = self.own_shard().remove_some(now, &mut leaving, reason, &mut left);
+        let left = before + left.len();
+        if leaving.is_over() {
+            return then(self, left);
+        }
+        let here = self.shard_no.expect("a loop with a shard");
+        let next: Errand = Box::new(move |trade, now| trade.remove_some(now, leaving, left, reason, then));
+        Report::Next(here.0.into(), next)
     }
 
     fn begin_cancel(&mut self, work: u32, caller: &Caller) {

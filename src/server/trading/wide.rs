@@ -1,21 +1,21 @@
-//! Cancels of many orders on their way to another shard and back.
+//! Cancels of many orders on their way to a shard and back.
 //!
-//! A [`WideJob`] is a letter's content that is filled, sent, filled by the other shard, sent back
-//! and kept for the next time. A loop takes its jobs at start; their lists keep what they have
-//! grown to, so a cancel allocates only where it names more orders than any before it.
+//! A [`WideJob`] is a letter's content that is filled, sent, filled by the shard, sent back and kept for the next time.
+//! A loop takes its jobs at start; their lists keep what they have grown to, so cancels of as many orders as before soon
+//! allocate nothing.
 //!
 //! WIDE-1: [`Works`](super::work::Works) lets at most [`WIDE_WORKS_MAX`] requests be under way that
-//! send such jobs, and each has at most one with every other shard, so there is always a spare one.
+//! send such jobs, and each has at most one with every shard, the loop's own included, so there is always a spare one.
 
 use crate::domain::{OrderId, Position, WalletNo};
-use crate::shard::OrderScope;
+use crate::shard::{Leaving, OrderScope};
 
 /// Requests under way on one loop that send wide jobs; more wait for the next turn.
 pub(crate) const WIDE_WORKS_MAX: usize = 64;
 /// Ids that a list has memory for at start; longer lists take more, once.
 pub(crate) const IDS_KEPT: usize = 64;
 
-/// What is asked of another shard.
+/// What is asked of a shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wide {
     /// To cancel all orders of a scope.
@@ -38,6 +38,10 @@ pub(crate) struct WideJob {
     pub(crate) principal: WalletNo,
     /// The orders, unless all of a scope are meant.
     pub(crate) ids: Vec<OrderId>,
+    /// The orders of a scope that are still to leave, once they are chosen.
+    pub(crate) leaving: Leaving,
+    /// They are.
+    pub(crate) is_begun: bool,
     /// What was cancelled; of a list in the list's order.
     pub(crate) cancelled: Vec<OrderId>,
     /// What was there once and is no more, in the list's order.
@@ -58,6 +62,8 @@ impl WideJob {
             wide: Wide::CancelList,
             principal: WalletNo(0),
             ids: list(),
+            leaving: Leaving::with_capacity(IDS_KEPT),
+            is_begun: false,
             cancelled: list(),
             gone: list(),
             short: false,
@@ -85,19 +91,20 @@ pub(crate) struct WideJobs {
 }
 
 impl WideJobs {
-    /// All the jobs that a loop with `others` other shards can have on their way.
-    pub(crate) fn new(others: usize) -> Self {
-        Self { spare: (0..others * WIDE_WORKS_MAX).map(|_| Box::new(WideJob::empty())).collect() }
+    /// All the jobs that a loop can have on their way to `shards` shards.
+    pub(crate) fn new(shards: usize) -> Self {
+        Self { spare: (0..shards * WIDE_WORKS_MAX).map(|_| Box::new(WideJob::empty())).collect() }
     }
 
     /// A job to be sent, without ids and results.
     #[allow(clippy::unnecessary_box_returns, reason = "a job travels as the box that it is kept in")]
     pub(crate) fn take(&mut self, work: u32, principal: WalletNo, wide: Wide) -> Box<WideJob> {
-        let mut job = self.spare.pop().expect("WIDE-1: there is a job for every other shard");
+        let mut job = self.spare.pop().expect("WIDE-1: there is a job for every shard");
         job.work = work;
         job.principal = principal;
         job.wide = wide;
         job.ids.clear();
+        job.is_begun = false;
         job.cancelled.clear();
         job.gone.clear();
         job.short = false;

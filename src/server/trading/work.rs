@@ -170,7 +170,7 @@ pub(crate) struct Work {
     pub(crate) told: (u16, Vec<u8>),
     /// What came of it, if it is a replace.
     pub(crate) replace: ReplaceEnd,
-    /// It sends wide jobs to other shards.
+    /// It sends wide jobs.
     is_wide: bool,
     /// Answers that are still to come.
     pub(crate) open: u32,
