@@ -453,21 +453,28 @@ fn an_outside_crate_is_named_only_where_it_lives() {
     assert_none(&complaints);
 }
 
+/// The crates that a section of the manifest names, as code names them.
+fn crates_of<'a>(manifest: &'a str, section: &str) -> impl Iterator<Item = String> + 'a {
+    let lines = manifest.split(&format!("\n[{section}]\n")).nth(1).unwrap().lines();
+    let rows = lines.take_while(|line| !line.starts_with('['));
+    rows.filter(|line| line.contains('=') && !line.starts_with('#'))
+        .map(|line| line.split('=').next().unwrap().trim().replace('-', "_"))
+}
+
 #[test]
 fn every_dependency_has_a_home_and_is_used() {
-    let all: String = sources("src", &[".rs"]).iter().map(|source| code_only(&source.text)).collect();
-    let manifest: &str = include_str!("../Cargo.toml");
-    let mut table = manifest.split("\n[dependencies]\n").nth(1).unwrap().lines();
-    let mut complaints = Vec::new();
-    let dependencies = table.by_ref().take_while(|line| !line.starts_with('['));
-    for line in dependencies.filter(|line| line.contains('=') && !line.starts_with('#')) {
-        let name = line.split('=').next().unwrap().trim().replace('-', "_");
-        if !CRATE_LIVES_IN.iter().any(|(known, _)| *known == name) {
-            complaints.push(format!("Cargo.toml: {name} has no home in CRATE_LIVES_IN"));
-        }
-        if mentions(&all, &name).next().is_none() {
-            complaints.push(format!("Cargo.toml: {name} is used nowhere; drop it"));
-        }
+    let manifest = include_str!("../Cargo.toml");
+    let homeless = crates_of(manifest, "dependencies")
+        .filter(|name| !CRATE_LIVES_IN.iter().any(|(known, _)| known == name))
+        .map(|name| format!("Cargo.toml: {name} has no home in CRATE_LIVES_IN"));
+    let mut complaints: Vec<String> = homeless.collect();
+    for (section, folders) in
+        [("dependencies", &["src"][..]), ("dev-dependencies", &["src", "tests", "benches"])]
+    {
+        let sources = folders.iter().flat_map(|folder| sources(folder, &[".rs"]));
+        let all: String = sources.map(|source| code_only(&source.text)).collect();
+        let unused = crates_of(manifest, section).filter(|name| mentions(&all, name).next().is_none());
+        complaints.extend(unused.map(|name| format!("Cargo.toml: {name} is used nowhere; drop it")));
     }
     assert_none(&complaints);
 }
