@@ -46,9 +46,12 @@ fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
 }
 
-/// The server beside the rig, as built for tests. Both are built with the same selection of
-/// packages, so that nothing is built twice.
+/// The server that `PERF_TEST_SERVER` names, or the one beside the rig, which is built first. As `cargo build` gives some
+/// crates fewer features than `cargo test` does, that is most of a build.
 fn server() -> PathBuf {
+    if let Some(server) = std::env::var_os("PERF_TEST_SERVER") {
+        return PathBuf::from(server);
+    }
     let rig = Path::new(env!("CARGO_BIN_EXE_perf"));
     let folder = rig.parent().unwrap();
     let built = Command::new(env!("CARGO"))
