@@ -28,6 +28,10 @@ const ACCEPTS_PER_TURN: usize = 16;
 /// Streams of markets that have their turn in one of the loop's, as each takes a system call: orders come in between.
 const STREAMS_PER_TURN: usize = 32;
 
+/// Bytes of answers that the kernel is given in one call, which takes some tens of microseconds: the rest of a longer one
+/// goes out in later turns.
+const SENT_AT_ONCE_MAX: usize = 128 << 10;
+
 /// Step 1: what epoll reports; connections begin and end.
 impl CoreLoop {
     pub(super) fn take_events(&mut self, phase: Phase) -> bool {
@@ -367,14 +371,18 @@ impl CoreLoop {
         }
     }
 
-    /// Sends once what there is to send; true if the client is gone. The time it took counts from `since_ns`, which
-    /// moves on to its end.
+    /// Sends once what there is to send, or its first part; true if the client is gone. The time it took counts from
+    /// `since_ns`, which moves on to its end.
     fn send(&self, connection: &mut Connection, since_ns: &mut u64) -> bool {
         if connection.line.unsent() == 0 {
             return false;
         }
         let client = connection.socket.as_ref().expect("taken connections have a client");
-        match socket::send(client, connection.line.to_send()) {
+        // A stream is behind if its socket does not take all, and who is heard for the last time may be gone soon.
+        let in_parts = connection.stream.is_none() && connection.hears != Hears::Farewell;
+        let at_once = if in_parts { SENT_AT_ONCE_MAX } else { usize::MAX };
+        let to_send = connection.line.to_send();
+        match socket::send(client, &to_send[..to_send.len().min(at_once)]) {
             Moved::Bytes(count) => {
                 let now_ns = self.shared.clock.elapsed_ns();
                 self.tally().sends.record(now_ns - *since_ns);

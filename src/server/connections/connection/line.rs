@@ -359,9 +359,9 @@ impl Line {
             if self.output.capacity() > KEPT_BYTES_MAX {
                 self.output = Vec::with_capacity(4 * ANSWER_BYTES);
             }
-        } else if KEPT_BYTES_MAX < self.sent && self.unsent() <= self.sent {
-            // A client that is never quite up to date would keep everything that it was ever sent. No more is moved
-            // than was sent.
+        } else if KEPT_BYTES_MAX < self.sent && 8 * self.unsent() <= self.sent {
+            // A client that is never quite up to date would keep everything that it was ever sent. Little is moved beside
+            // what was sent, as every long answer comes by here.
             self.output.drain(..self.sent);
             self.sent = 0;
             self.output.shrink_to(KEPT_BYTES_MAX.max(2 * self.output.len()));
