@@ -342,7 +342,7 @@ impl Reading {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        mut job: Box<ReadJob>,
+        job: Box<ReadJob>,
     ) -> Read {
         if route.class() == Class::L1 {
             if self.signatures_left == 0 {
@@ -351,26 +351,9 @@ impl Reading {
             self.signatures_left -= 1;
             return key_acts::of_wallet(self, head, route.endpoint, now, job);
         }
-        let caller = if route.class() == Class::Account {
-            let intent = if key_acts::is_one(route.endpoint) { Intent::Write } else { Intent::Read };
-            if self.held.len() == HELD_MAX {
-                job.toll.cannot_be_held();
-            }
-            match self.followed.callers.check(head, route, body, now, intent, &mut job.toll) {
-                Ok(caller) => Some(caller),
-                Err(_) if job.toll.held().is_some() => return Read::Held(job),
-                Err(reject) => {
-                    let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
-                    let explain = self.explains.then(|| {
-                        let found = self.followed.callers.explain(head, route, body, now, intent);
-                        explain::presenting(&found, head, route, body, judged)
-                    });
-                    let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
-                    return Read::Body(job, status);
-                }
-            }
-        } else {
-            None
+        let (caller, job) = match self.admit(head, route, body, now, job) {
+            Ok(admitted) => admitted,
+            Err(read) => return read,
         };
         if route.endpoint == Endpoint::Limits {
             let mut json = Writer::new(&mut self.body);
@@ -409,6 +392,37 @@ impl Reading {
             };
         }
         self.write(&request, job)
+    }
+
+    /// Who asks, if the route is for a key-holder; the error is what becomes of a request that is not let in.
+    fn admit(
+        &mut self,
+        head: &Head<'_>,
+        route: &Route<'_>,
+        body: &[u8],
+        now: TimeMs,
+        mut job: Box<ReadJob>,
+    ) -> Result<(Option<Caller>, Box<ReadJob>), Read> {
+        if route.class() != Class::Account {
+            return Ok((None, job));
+        }
+        let intent = if key_acts::is_one(route.endpoint) { Intent::Write } else { Intent::Read };
+        if self.held.len() == HELD_MAX {
+            job.toll.cannot_be_held();
+        }
+        match self.followed.callers.check(head, route, body, now, intent, &mut job.toll) {
+            Ok(caller) => Ok((Some(caller), job)),
+            Err(_) if job.toll.held().is_some() => Err(Read::Held(job)),
+            Err(reject) => {
+                let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
+                let explain = self.explains.then(|| {
+                    let found = self.followed.callers.explain(head, route, body, now, intent);
+                    explain::presenting(&found, head, route, body, judged)
+                });
+                let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
+                Err(Read::Body(job, status))
+            }
+        }
     }
 
     /// A key-holder's act on keys, which the registrar is asked for.

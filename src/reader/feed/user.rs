@@ -26,7 +26,7 @@ use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
-use crate::domain::{ApiKey, Shares, TimeMs, TradeId, WalletNo};
+use crate::domain::{ApiKey, MarketNo, Shares, TimeMs, TradeId, WalletNo};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -46,6 +46,41 @@ impl Reader {
     pub(super) fn events_of(&self, caller: &Caller) -> u64 {
         self.index.principal(caller.principal).map_or(0, |principal| principal.events)
     }
+}
+
+/// What a message names that is not there, each with its field.
+type Unknown<'a> = Vec<(&'static str, &'a str)>;
+
+/// The markets that a follower is narrowed to by a message, none for all of its account's; and the names that mean none.
+fn narrowed<'a>(
+    account: Option<&Account>,
+    caller: &Caller,
+    ask: &Ask<'a>,
+    reader: &Reader,
+) -> Result<(Option<BTreeSet<MarketNo>>, Unknown<'a>), Refused> {
+    let mut unknown = Vec::new();
+    let mut named = BTreeSet::new();
+    for (text, id) in &ask.markets {
+        match id.and_then(|id| reader.index.condition(&id)) {
+            Some(market) => drop(named.insert(market)),
+            None => unknown.push(("markets", *text)),
+        }
+    }
+    // Some clients show their credentials with every message: only those of another key begin anew.
+    let same_key = |known: &Caller| (known.principal, known.key) == (caller.principal, caller.key);
+    let widens = ask.credentials.is_some() && ask.operation == Operation::Subscribe && ask.markets.is_empty();
+    let goes_on = account.filter(|account| same_key(&account.caller) && !widens);
+    let before = goes_on.and_then(|account| account.markets.clone());
+    let is_narrowed = if goes_on.is_some() { before.is_some() } else { !ask.markets.is_empty() };
+    let mut markets = before.unwrap_or_default();
+    match ask.operation {
+        Operation::Subscribe => markets.extend(&named),
+        Operation::Unsubscribe => markets.retain(|market| !named.contains(market)),
+    }
+    if SUBSCRIPTIONS_MAX < markets.len() {
+        return Err(ask::too_many(markets.len()));
+    }
+    Ok((is_narrowed.then_some(markets), unknown))
 }
 
 impl Feed {
@@ -74,30 +109,7 @@ impl Feed {
             (None, Some(caller)) => caller,
             (None, None) => return Err(unauthorized()),
         };
-        let mut unknown = Vec::new();
-        let mut named = BTreeSet::new();
-        for (text, id) in &ask.markets {
-            match id.and_then(|id| reader.index.condition(&id)) {
-                Some(market) => drop(named.insert(market)),
-                None => unknown.push(("markets", *text)),
-            }
-        }
-        // Some clients show their credentials with every message: only those of another key begin anew.
-        let goes_on =
-            known.is_some_and(|known| (known.principal, known.key) == (caller.principal, caller.key));
-        let widens =
-            ask.credentials.is_some() && ask.operation == Operation::Subscribe && ask.markets.is_empty();
-        let anew = !goes_on || widens;
-        let before = account.as_ref().filter(|_| !anew).and_then(|account| account.markets.clone());
-        let narrowed = if anew { !ask.markets.is_empty() } else { before.is_some() };
-        let mut markets = before.unwrap_or_default();
-        match ask.operation {
-            Operation::Subscribe => markets.extend(&named),
-            Operation::Unsubscribe => markets.retain(|market| !named.contains(market)),
-        }
-        if SUBSCRIPTIONS_MAX < markets.len() {
-            return Err(ask::too_many(markets.len()));
-        }
+        let (markets, unknown) = narrowed(account.as_ref(), &caller, ask, reader)?;
         let others = self.accounts.get(&caller.principal).map_or(0, BTreeSet::len);
         let is_counted = known.as_ref().is_some_and(|known| known.principal == caller.principal);
         if !is_counted && STREAMS_OF_ACCOUNT_MAX <= others {
@@ -109,7 +121,7 @@ impl Feed {
         if cancels && promised.is_some_and(|promised| promised != key) {
             return Err(ask::answers_for_another());
         }
-        let account = Account { caller, markets: narrowed.then_some(markets), cancel_on_disconnect: cancels };
+        let account = Account { caller, markets, cancel_on_disconnect: cancels };
         self.subscribers[client as usize] = Some(Subscriber::User(Some(account)));
         if let Some(before) = known.filter(|before| before.principal != caller.principal) {
             self.forget_account(client, before.principal);

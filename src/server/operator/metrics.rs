@@ -7,8 +7,10 @@ use hdrhistogram::Histogram as Hdr;
 
 use super::admin::write_json;
 use super::request::Refusal;
+use crate::domain::Position;
 use crate::http::Query;
 use crate::http::respond::{ContentType, Extras, Response};
+use crate::journal::Log;
 use crate::json::Writer;
 use crate::limits::Limited;
 use crate::server::connections::connection::Door;
@@ -112,102 +114,90 @@ impl Page {
 }
 
 fn process(page: &mut Page, core: &mut CoreLoop) {
-    let shared = &core.shared;
-    let connections = shared.house.inside().into();
-    page.number("outcry_connections", "gauge", "Connections that are open.", connections);
-    let name = "outcry_connections_refused_total";
-    page.about(
-        name,
-        "counter",
-        "Connections closed at once because a listener, or their address, had as many as it may.",
-    );
-    for (listener, door) in [("http", Door::Public), ("admin", Door::Admin)] {
-        let count = shared.house.turned_away(door);
-        page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));
-    }
-    let held = shared.held.bytes() as u64;
-    page.number(
-        "outcry_held_bytes",
-        "gauge",
-        "Bytes of large answers and of what streams hold that clients have not read yet, and of large requests.",
-        held,
-    );
-    let told = shared.told().0;
-    page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
-    let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
-    page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
-    let help = "For how long the disk has had the write that is under way; 0 if there is none.";
-    let writes_for_ms = shared.journal_tally.writes_for_ns(shared.clock.elapsed_ns()) / 1_000_000;
-    page.number("outcry_journal_write_milliseconds", "gauge", help, writes_for_ms);
-    let log_bytes = shared.plan.log_bytes;
+    connections(page, &core.shared);
+    disk(page, &core.shared);
     if let Some(marks) = &mut core.marks {
-        let mark = marks.advance().0;
-        let log = marks.log();
-        for (name, help, at) in [
-            ("marked", "Log position up to which answers may leave.", mark),
-            ("claimed", "Log position up to which frames are begun.", log.claimed().0),
-            ("durable", "Log position up to which the disk holds frames.", log.durable().0),
-        ] {
-            page.number(&format!("outcry_{name}_position"), "counter", help, at);
-        }
-        page.number("outcry_log_bytes", "gauge", "Size of the log ring.", log_bytes);
-        let huge_bytes = log.huge_bytes() as u64;
-        page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
-        page.number(
-            "outcry_log_lost",
-            "gauge",
-            "1 if the log's file was removed or renamed under committed, so that answers wait for the disk.",
-            u64::from(log.is_lost()),
-        );
-        page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
-        if let Some(reading) = core.follows.reading() {
-            let ledger = reading.reader().ledger();
-            let behind_s = ledger.time().0.saturating_sub(shared.clock.now().0) / 1_000;
-            for (name, kind, help, value) in [
-                (
-                    "clock_behind_seconds",
-                    "gauge",
-                    "How far the machine's clock is behind the newest frame.",
-                    behind_s,
-                ),
-                ("applied_position", "counter", "Log position that reads know of.", reading.applied().0),
-                (
-                    "history_unreadable_total",
-                    "counter",
-                    "Old rows that could not be read.",
-                    reading.unreadable(),
-                ),
-                ("wallets", "gauge", "Wallets, of sizes.wallets.", ledger.wallets().len() as u64),
-                (
-                    "markets",
-                    "gauge",
-                    "Markets, over or not, of sizes.markets.",
-                    ledger.markets().len() as u64,
-                ),
-                (
-                    "orders_in_memory",
-                    "gauge",
-                    "Orders in the reader's memory.",
-                    ledger.orders_in_memory() as u64,
-                ),
-                ("orders_archived", "gauge", "Orders in snapshots' archives.", ledger.archive().len() as u64),
-            ] {
-                page.number(&format!("outcry_{name}"), kind, help, value);
-            }
-        }
-        let topology = &shared.plan.topology;
-        if topology.feed_loop() != topology.reader_loop() {
-            let feed = shared.snapshots.handover(topology.feed_loop());
-            let help = "Log position that streams know of; the feed is apart from the reader.";
-            page.number("outcry_feed_position", "counter", help, feed.applied().0);
-            let help = "Orders in the memory of the feed, apart from the reader's.";
-            page.number("outcry_feed_orders_in_memory", "gauge", help, feed.orders());
-        }
+        let mark = marks.advance();
+        log(page, marks.log(), mark, core.shared.plan.log_bytes);
+        reads(page, core);
     }
     page.about("outcry_limited_requests_total", "counter", "Requests that rate limits held or refused.");
     for (what, limited) in Limited::NAMES {
         let count = core.shared.limits.counted(limited);
         page.line(format_args!("outcry_limited_requests_total{{what=\"{what}\"}} {count}"));
+    }
+}
+
+fn connections(page: &mut Page, shared: &Shared) {
+    let connections = shared.house.inside().into();
+    page.number("outcry_connections", "gauge", "Connections that are open.", connections);
+    let name = "outcry_connections_refused_total";
+    let help = "Connections closed at once because a listener, or their address, had as many as it may.";
+    page.about(name, "counter", help);
+    for (listener, door) in [("http", Door::Public), ("admin", Door::Admin)] {
+        let count = shared.house.turned_away(door);
+        page.line(format_args!("{name}{{listener=\"{listener}\"}} {count}"));
+    }
+    let help = "Bytes of large answers and of what streams hold that clients have not read yet, and of large requests.";
+    page.number("outcry_held_bytes", "gauge", help, shared.held.bytes() as u64);
+    let told = shared.told().0;
+    page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
+}
+
+fn disk(page: &mut Page, shared: &Shared) {
+    let writes = shared.journal_tally.writes.counts().map(|(_, count)| count).sum();
+    page.number("outcry_journal_writes_total", "counter", "Batches of frames written to the disk.", writes);
+    let help = "For how long the disk has had the write that is under way; 0 if there is none.";
+    let writes_for_ms = shared.journal_tally.writes_for_ns(shared.clock.elapsed_ns()) / 1_000_000;
+    page.number("outcry_journal_write_milliseconds", "gauge", help, writes_for_ms);
+}
+
+fn log(page: &mut Page, log: &Log, mark: Position, bytes: u64) {
+    for (name, help, at) in [
+        ("marked", "Log position up to which answers may leave.", mark),
+        ("claimed", "Log position up to which frames are begun.", log.claimed()),
+        ("durable", "Log position up to which the disk holds frames.", log.durable()),
+    ] {
+        page.number(&format!("outcry_{name}_position"), "counter", help, at.0);
+    }
+    page.number("outcry_log_bytes", "gauge", "Size of the log ring.", bytes);
+    let huge_bytes = log.huge_bytes() as u64;
+    page.number("outcry_log_huge_bytes", "gauge", "How much of the log lies in huge pages.", huge_bytes);
+    let help =
+        "1 if the log's file was removed or renamed under committed, so that answers wait for the disk.";
+    page.number("outcry_log_lost", "gauge", help, log.is_lost().into());
+    page.number("outcry_log_room_bytes", "gauge", "Room for new frames in the log ring.", log.room());
+}
+
+/// What the reader knows, and the feed where it is apart.
+fn reads(page: &mut Page, core: &CoreLoop) {
+    let shared = &core.shared;
+    if let Some(reading) = core.follows.reading() {
+        let ledger = reading.reader().ledger();
+        let behind_s = ledger.time().0.saturating_sub(shared.clock.now().0) / 1_000;
+        let help = "How far the machine's clock is behind the newest frame.";
+        page.number("outcry_clock_behind_seconds", "gauge", help, behind_s);
+        let applied = reading.applied().0;
+        page.number("outcry_applied_position", "counter", "Log position that reads know of.", applied);
+        let unreadable = reading.unreadable();
+        let help = "Old rows that could not be read.";
+        page.number("outcry_history_unreadable_total", "counter", help, unreadable);
+        for (name, help, count) in [
+            ("wallets", "Wallets, of sizes.wallets.", ledger.wallets().len()),
+            ("markets", "Markets, over or not, of sizes.markets.", ledger.markets().len()),
+            ("orders_in_memory", "Orders in the reader's memory.", ledger.orders_in_memory()),
+            ("orders_archived", "Orders in snapshots' archives.", ledger.archive().len()),
+        ] {
+            page.number(&format!("outcry_{name}"), "gauge", help, count as u64);
+        }
+    }
+    let topology = &shared.plan.topology;
+    if topology.feed_loop() != topology.reader_loop() {
+        let feed = shared.snapshots.handover(topology.feed_loop());
+        let help = "Log position that streams know of; the feed is apart from the reader.";
+        page.number("outcry_feed_position", "counter", help, feed.applied().0);
+        let help = "Orders in the memory of the feed, apart from the reader's.";
+        page.number("outcry_feed_orders_in_memory", "gauge", help, feed.orders());
     }
 }
 

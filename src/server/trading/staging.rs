@@ -6,7 +6,7 @@ use super::words;
 use super::work::{Item, Outcome, Refused};
 use super::{Trade, of_read, venue_of};
 use crate::auth::Verifier;
-use crate::domain::{Address, Mode, OrderId, Reject, SignedOrder, TimeMs};
+use crate::domain::{Address, MarketNo, Mode, OrderId, Reject, SignedOrder, TimeMs};
 use crate::server::requests::caller::Caller;
 use crate::server::threads::mesh::{Mesh, Share};
 use crate::server::threads::message::{Asked, Question, Ticket};
@@ -113,16 +113,7 @@ impl Trade {
                 other => plain(other),
             });
         };
-        if let Some(condition) = &order.condition {
-            let reject = match self.registry.condition(condition) {
-                Some(named) if named == market => None,
-                Some(_) => Some(Reject::ConditionMismatch),
-                None => Some(Reject::ConditionUnknown),
-            };
-            if let Some(reject) = reject {
-                return Err(words::of_condition(reject, condition));
-            }
-        }
+        self.names_market(&order, market)?;
         let wallet = match self.wallet_of(caller, &fields.maker) {
             Ok(wallet) => Ok(wallet),
             Err(refused) => Err(self.claimed(fields).ok_or(refused)?),
@@ -162,6 +153,19 @@ impl Trade {
         };
         ready.write(&order, &id, (wallet, caller.principal), (market, outcome));
         Ok(links)
+    }
+
+    /// Whether the condition that the order names, if it does, is that of its token's market.
+    fn names_market(&self, order: &SignedOrder, market: MarketNo) -> Result<(), Refused> {
+        let Some(condition) = &order.condition else {
+            return Ok(());
+        };
+        let reject = match self.registry.condition(condition) {
+            Some(named) if named == market => return Ok(()),
+            Some(_) => Reject::ConditionMismatch,
+            None => Reject::ConditionUnknown,
+        };
+        Err(words::of_condition(reject, condition))
     }
 
     /// The refusal of an order whose token or signature means nothing here, perhaps as it is for other contracts; one
