@@ -47,7 +47,7 @@ fn project() -> &'static Path {
 }
 
 /// The server that `PERF_TEST_SERVER` names, or the one beside the rig, which is built first. As `cargo build` gives some
-/// crates fewer features than `cargo test` does, that is most of a build.
+/// crates fewer features than `cargo test` does, these are built once more then.
 fn server() -> PathBuf {
     if let Some(server) = std::env::var_os("PERF_TEST_SERVER") {
         return PathBuf::from(server);

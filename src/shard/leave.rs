@@ -28,8 +28,8 @@ pub(super) const EXPIRED_FRAMES_MAX: usize = 16;
 
 const _: () = assert!(EXPIRED_PER_FRAME <= REMOVED_MAX);
 
-/// Chosen orders that leave together. At some 150 ns each, others' commands wait for a sixth of a millisecond, and a maker
-/// with fewer orders still has all of them cancelled at once.
+/// Chosen orders that leave together: a bound on what others' commands wait for. Whoever has no more has all of them
+/// cancelled at once.
 pub const LEAVING_PER_PIECE: usize = 1_024;
 
 const _: () = assert!(LEAVING_PER_PIECE <= REMOVED_MAX);

@@ -28,7 +28,7 @@ const ACCEPTS_PER_TURN: usize = 16;
 /// Streams of markets that have their turn in one of the loop's, as each takes a system call: orders come in between.
 const STREAMS_PER_TURN: usize = 32;
 
-/// Bytes of answers that the kernel is given in one call, which takes some tens of microseconds: the rest of a longer one
+/// Bytes of answers that the kernel is given in one call, as the loop waits while it copies them: the rest of a longer one
 /// goes out in later turns.
 const SENT_AT_ONCE_MAX: usize = 128 << 10;
 

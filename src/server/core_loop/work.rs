@@ -17,7 +17,7 @@ use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 /// Messages taken from one other loop in one turn.
 const MESSAGES_PER_TURN: usize = 64;
 
-/// Errands that go on in one turn, each for some hundred microseconds; others wait for theirs.
+/// Errands that go on in one turn; others wait for theirs.
 const PIECES_PER_TURN: usize = 4;
 
 /// Step 3: other loops, and what goes on here. Step 4: the roles' own work. Step 5: answers of decided requests.

@@ -4,9 +4,9 @@
 //! kills the order if it arrives later. So a cancel of named orders asks the other shards at most twice. An order may
 //! arrive at its shard between the two rounds: a shard buries only what it still does not know, and cancels the rest.
 //!
-//! A cancel of all orders means those that are open when it begins. They are chosen at once, which is quick, and leave in
-//! pieces, one a turn for all that go on, so that others' orders come in between; nothing that its client sends afterwards
-//! is begun before all of them have left. Another one of the same owner begins when the first is over.
+//! A cancel of all orders means those that are open when it begins. They are chosen at once, and leave in pieces, one a
+//! turn for all that go on, so that others' orders come in between; nothing that its client sends afterwards is begun
+//! before all of them have left. Another one of the same owner begins when the first is over.
 
 use super::Trade;
 use super::wide::{Wide, WideJob};
@@ -147,7 +147,7 @@ impl Trade {
         if !matches!(job.wide, Wide::Cancel(_)) {
             job.strike_found(&mut pending.looking);
         }
-        // Copying a long list would take as long as cancelling a piece of it.
+        // A long list is not copied.
         if pending.cancelled.is_empty() && pending.cancelled.capacity() < job.cancelled.capacity() {
             std::mem::swap(&mut pending.cancelled, &mut job.cancelled);
         } else {
@@ -173,8 +173,8 @@ impl Trade {
             Wide::Cancel(_) if self.leaving.iter().any(|(_, job)| job.principal == principal) => {
                 return self.waiting.push_back((from, job));
             }
-            Wide::Cancel(scope) => {
-                self.cancel_some(from, job, scope, now, mesh);
+            Wide::Cancel(_) => {
+                self.cancel_some(from, job, now, mesh);
                 return;
             }
             Wide::CancelList | Wide::Bury => {
@@ -207,10 +207,7 @@ impl Trade {
             let Some((from, job)) = self.leaving.pop_front() else {
                 break;
             };
-            let Wide::Cancel(scope) = job.wide else {
-                unreachable!("named orders are cancelled at once");
-            };
-            left += self.cancel_some(from, job, scope, now, mesh);
+            left += self.cancel_some(from, job, now, mesh);
             if LEAVING_PER_PIECE <= left {
                 break;
             }
@@ -224,16 +221,11 @@ impl Trade {
     }
 
     /// Removes the next of the orders that a cancel means, which it chooses when it begins. Returns how many have left.
-    fn cancel_some(
-        &mut self,
-        from: usize,
-        mut job: Box<WideJob>,
-        scope: OrderScope,
-        now: TimeMs,
-        mesh: &mut Mesh,
-    ) -> usize {
+    fn cancel_some(&mut self, from: usize, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) -> usize {
         let principal = job.principal;
-        if !std::mem::replace(&mut job.is_begun, true) {
+        if let Wide::Cancel(scope) = job.wide
+            && !std::mem::replace(&mut job.is_begun, true)
+        {
             self.own_shard().choose_open(principal, scope, None, &mut job.leaving);
             self.count_in_vain(principal);
         }
