@@ -303,7 +303,7 @@ impl Shard {
             placements: Placements::with_capacity(resting_max),
             accounts: Accounts::with_capacity(settings.accounts_max, cells.wallets_max(), secret),
             recall: Recall::with_capacity(settings.digests_max, secret),
-            tombstones: Tombstones::new(secret),
+            tombstones: Tombstones::new(),
             expiries: Expiries::with_capacity(resting_max),
             now: TimeMs(0),
             time: TimeMs(0),
