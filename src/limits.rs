@@ -247,13 +247,21 @@ impl RateLimits {
 
     /// Counts what a request turned out to cost beyond what it was charged. It is over, so nothing is judged: the party's
     /// later requests wait for it, up to about as long as any may.
-    pub fn owe(&self, party: Party, scope: Scope, count: u32, now: Moment) {
+    pub fn owe(&self, due: Due, now: Moment) {
+        self.owe_up_to(Rate::waiting_us_max, due, now);
+    }
+
+    /// Like [`Self::owe`], but later requests wait for all of it.
+    pub fn owe_all(&self, due: Due, now: Moment) {
+        self.owe_up_to(Rate::ahead_us_max, due, now);
+    }
+
+    fn owe_up_to(&self, most_us: impl Fn(Rate) -> u64, due: Due, now: Moment) {
         if self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
             return;
         }
-        let due = Due { party, scope, cost: Cost { now: count, paid: 0 } };
-        for entry in self.entries(std::iter::once(due)) {
-            self.buckets.owe(entry.hash, entry.rate, entry.cost, now);
+        for Entry { hash, rate, cost } in self.entries(std::iter::once(due)) {
+            self.buckets.owe(hash, rate, cost, now, most_us(rate));
         }
     }
 

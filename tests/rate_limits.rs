@@ -514,6 +514,21 @@ fn a_stream_pays_for_its_pings() {
 }
 
 #[test]
+fn a_stream_that_closed_has_not_paid_for_the_next_one() {
+    let site = Site::start(&["limits.mode=enforce", "limits.stream_messages=4/1s"]);
+    for expected in 1..=4 {
+        let mut stream = Stream::open(&site.exchange, "market");
+        stream.0.send(Message::Ping("".into())).unwrap();
+        assert!(matches!(stream.0.read().unwrap(), Message::Pong(_)), "ping {expected}");
+    }
+    let mut stream = Stream::open(&site.exchange, "market");
+    stream.0.send(Message::Ping("".into())).unwrap();
+    site.until_held(1);
+    site.advance(1_000);
+    assert!(matches!(stream.0.read().unwrap(), Message::Pong(_)));
+}
+
+#[test]
 fn a_batch_that_costs_more_than_there_ever_is_costs_all_of_it() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=2/10m"]);
     let batch = site.batch(5);

@@ -17,8 +17,11 @@
 //!   for longer than a process lives.
 //! - Two loops that see a client for the first time while the rest of its set changes may take two places for
 //!   it; the first one counts from then on, and one charge is lost. No other charge ever is (`tests/loom`).
-//! - 42 bits are 50 days. A word that is further ahead than its bucket can be counts as idle, so the time may
-//!   wrap around, start again or go back without locking anybody out for longer than a window.
+//! - Each loop reads the time once a turn, so that of another may be behind: a bucket is then further ahead for the
+//!   one than it was for the other.
+//! - 42 bits are 50 days. A word that is further ahead than its bucket can be for the slowest loop counts as idle, so
+//!   the time may wrap around or start again without locking anybody out for longer than two windows and a
+//!   minute.
 
 use super::moment::{Moment, WAIT_US_MAX};
 use super::rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
@@ -28,8 +31,12 @@ use crate::memory::sync::{AtomicU64, Ordering};
 const WAYS: usize = 8;
 const TIME_BITS: u32 = 42;
 const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
-/// No bucket is further ahead: the longest window, its intervals rounded up, and the longest wait.
-const AHEAD_US_MAX: u64 = WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64 + WAIT_US_MAX;
+/// How long a loop's turn may last, and so how far the time of one may be behind another's.
+const TURN_US_MAX: u64 = 60_000_000;
+/// No bucket is further ahead: twice the longest window, its intervals rounded up, the longest wait, and the longest
+/// turn.
+const AHEAD_US_MAX: u64 =
+    2 * (WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64) + WAIT_US_MAX + TURN_US_MAX;
 
 const _: () = assert!(AHEAD_US_MAX < TIME_MASK / 2, "what is ahead is told from what is past");
 
@@ -67,10 +74,12 @@ impl Buckets {
         })
     }
 
-    /// Charges the bucket of this hash however far ahead it is, up to where a bucket can be.
-    pub(super) fn owe(&self, hash: u64, rate: Rate, cost: Cost, now: Moment) {
+    /// Charges the bucket of this hash however far ahead it is, up to `most_us`.
+    pub(super) fn owe(&self, hash: u64, rate: Rate, cost: Cost, now: Moment, most_us: u64) {
         self.change(hash, rate, now, |before_us| {
-            (Some(rate.fill(before_us, cost).ahead_us.min(rate.ahead_us_max())), ())
+            let ahead_us = rate.fill(before_us, cost).ahead_us.min(most_us);
+            // For a loop that is ahead of this one it may be there already.
+            (Some(ahead_us.max(before_us)), ())
         });
     }
 
@@ -86,7 +95,8 @@ impl Buckets {
     fn change<T>(&self, hash: u64, rate: Rate, now: Moment, step: impl Fn(u64) -> (Option<u64>, T)) -> T {
         loop {
             let (word, seen) = self.find(hash, now);
-            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, rate.ahead_us_max()) } else { 0 };
+            let max_us = rate.ahead_us_max() + TURN_US_MAX;
+            let before_us = if tag(seen) == tag(hash) { ahead_us(seen, now, max_us) } else { 0 };
             // A failure means that another loop has changed this word, so some loop makes progress.
             match step(before_us) {
                 (Some(after_us), _) if !swap(word, seen, hash, after_us, now) => {}

@@ -68,9 +68,14 @@ impl Rate {
         self.interval_us() * self.count as u64
     }
 
-    /// How far ahead a bucket can be: full, with a request waiting as long as it may.
-    pub(super) const fn ahead_us_max(self) -> u64 {
+    /// How far ahead a request can take a bucket: full, and waiting as long as it may.
+    pub(super) const fn waiting_us_max(self) -> u64 {
         self.depth_us() + WAIT_US_MAX
+    }
+
+    /// How far ahead a bucket can be: so far, and what a request turned out to cost owed behind that.
+    pub(super) const fn ahead_us_max(self) -> u64 {
+        self.waiting_us_max() + self.depth_us()
     }
 
     /// What `cost.now` takes, on top of what the same request has paid: together at most the whole bucket, or

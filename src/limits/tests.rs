@@ -189,12 +189,37 @@ fn time_may_go_back_or_begin_anew_and_nobody_is_locked_out() {
     let party = limits.owner(1);
     let ask = |ms: u64| limits.charge(std::iter::once(due(party, Scope::Book, 1)), Moment::of_ms(ms)).0;
     assert_eq!(ask(1 << 33), Verdict::Pass);
-    assert_eq!(ask(5), Verdict::Pass);
+    assert_eq!(ask(1 << 20), Verdict::Pass);
     // Around the end of a word's range.
     let end_ms = (1_u64 << 42) / 1_000;
     assert_eq!(ask(end_ms - 5_000), Verdict::Pass);
     assert!(matches!(ask(end_ms + 1), Verdict::Refuse { .. }));
     assert_eq!(ask(end_ms + 5_000), Verdict::Pass);
+}
+
+#[test]
+fn a_loop_whose_turn_began_earlier_finds_a_full_bucket_full() {
+    for debt in [false, true] {
+        let limits = limits(Mode::Enforce, "cancel 4/2s");
+        check(&limits, "70000 cancel 4 -> pass 0 left of 4, 2 s");
+        if debt {
+            limits.owe(due(limits.ipv4(1), Scope::Cancel, 1_000), Moment::of_ms(70_000));
+        } else {
+            check(&limits, "70000 cancel 2 -> wait 1000 ms 0 left of 4, 3 s");
+        }
+        check(
+            &limits,
+            "70000 cancel 1 -> refuse for 2 s 0 left of 4, 3 s
+             69999 cancel 1 -> refuse for 2 s 0 left of 4, 4 s
+             10000 cancel 1 -> refuse for 62 s 0 left of 4, 63 s",
+        );
+        limits.owe(due(limits.ipv4(1), Scope::Cancel, 1), Moment::of_ms(69_999));
+        check(
+            &limits,
+            "70000 cancel 1 -> refuse for 2 s 0 left of 4, 3 s
+             70500 cancel 1 -> wait 1000 ms 0 left of 4, 3 s",
+        );
+    }
 }
 
 #[test]
@@ -207,7 +232,7 @@ fn what_is_owed_is_waited_for_a_second_and_an_interval_at_most() {
             (6, "0 cancel 1 -> wait 500 ms 0 left of 10, 6 s"),
             (1_000, "0 cancel 1 -> refuse for 2 s 0 left of 10, 6 s"),
         ] {
-            limits.owe(party, Scope::Cancel, owed, Moment::of_ms(0));
+            limits.owe(due(party, Scope::Cancel, owed), Moment::of_ms(0));
             check(&limits, if mode == Mode::Off { "0 cancel 1 -> pass" } else { next });
         }
         check(
@@ -218,6 +243,23 @@ fn what_is_owed_is_waited_for_a_second_and_an_interval_at_most() {
                 "500 cancel 1 -> wait 1000 ms 0 left of 10, 6 s"
             },
         );
+    }
+}
+
+#[test]
+fn what_is_owed_in_full_is_waited_for_in_full_up_to_a_burst() {
+    for (owed, waits) in
+        [(5, "refuse for 4 s 0 left of 10, 9 s"), (1_000, "refuse for 7 s 0 left of 10, 11 s")]
+    {
+        let limits = limits(Mode::Enforce, "stream_messages 10/5s");
+        let party = limits.ipv4(1);
+        check(
+            &limits,
+            "0 stream_messages 10 -> pass 0 left of 10, 5 s
+             0 stream_messages 2 -> wait 1000 ms 0 left of 10, 6 s",
+        );
+        limits.owe_all(due(party, Scope::StreamMessages, owed), Moment::of_ms(0));
+        check(&limits, &format!("0 stream_messages 1 -> {waits}"));
     }
 }
 

@@ -69,8 +69,8 @@ pub(crate) struct Stream {
     pub(crate) channel: Channel,
     /// Who pays for its messages.
     pub(crate) party: Party,
-    /// What the messages so far cost and is not paid.
-    pub(crate) owes: u32,
+    /// Whether its next message is paid for.
+    pub(crate) has_paid: bool,
     /// When its client is told next how far its streams are.
     pub(crate) beat_at_ms: u64,
     /// When its client is pinged next.
@@ -250,6 +250,16 @@ impl Connection {
         let share = held.of(self.door, self.peer);
         self.input.count_held(share);
         self.line.count_held(share);
+    }
+
+    /// True if the client waits for the server and not the other way round: for an answer or a signature check, until a
+    /// limit has room or what has come is looked at, or because it is not read while it has too much unsent.
+    pub(crate) fn is_kept_waiting(&self) -> bool {
+        let is_asked = self.line.open_count() == 0 && self.line.has_room();
+        !is_asked
+            || self.listed_signing
+            || self.listed[List::Ready as usize]
+            || self.line.toll.held().is_some()
     }
 
     /// True if another request may be taken from the input.

@@ -52,9 +52,7 @@ impl CoreLoop {
                 self.check_stream(slot);
                 continue;
             }
-            // A client that waits for an answer, or is not read because it has too much unsent, is not late.
-            let is_asked = connection.line.open_count() == 0 && connection.line.has_room();
-            let silent = connection.read_by_ms <= self.elapsed_ms && is_asked;
+            let silent = connection.read_by_ms <= self.elapsed_ms && !connection.is_kept_waiting();
             let unsent = connection.send_by_ms <= self.elapsed_ms;
             if (silent || unsent)
                 && let Some(connection) = self.connections.take(slot)

@@ -130,6 +130,7 @@ impl CoreLoop {
         phase: Phase,
         mut pass: Pass,
     ) -> bool {
+        let was_held = connection.line.toll.held().is_some();
         if !connection.line.toll.release(self.moment) {
             // What cannot be read must not be reported in every turn.
             if connection.input.is_full() {
@@ -137,6 +138,9 @@ impl CoreLoop {
             }
             self.connections.put(slot, connection);
             return false;
+        }
+        if was_held {
+            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
         let client = Client { slot, generation: connection.generation };
         let mut took = false;
@@ -195,8 +199,6 @@ impl CoreLoop {
     fn hold(&mut self, slot: u32, connection: &mut Connection) {
         let until = connection.line.toll.held();
         self.held_until = self.held_until.min(until).or(until);
-        // The client has sent the whole request, so it is neither idle nor slow.
-        connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         self.connections.note(List::Held, slot, connection);
     }
 

@@ -10,7 +10,7 @@ use super::CoreLoop;
 use super::serve::Step;
 use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
-use crate::limits::Party;
+use crate::limits::{Cost, Due, Party, Scope};
 use crate::reader::{Channel, Heard};
 use crate::server::connections::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
 use crate::server::connections::held::Held;
@@ -132,7 +132,7 @@ impl CoreLoop {
             if ANSWER_BYTES_PER_TURN <= waiting_bytes - told_bytes {
                 break;
             }
-            if !self.pay_for_messages(connection) {
+            if !self.pay_for_message(connection) {
                 return Step::Held;
             }
             let held = self.shared.held.of(connection.door, connection.peer);
@@ -154,7 +154,9 @@ impl CoreLoop {
                         {
                             Heard::Stays => {
                                 let feed = streams.feed();
-                                stream.owes += cost_of_message(feed.waiting_bytes() - waiting_bytes);
+                                stream.has_paid = false;
+                                let bytes = feed.waiting_bytes() - waiting_bytes;
+                                self.shared.limits.owe_all(due_for_answer(stream.party, bytes), self.moment);
                                 let armed = feed.answers_for(client.slot);
                                 if armed.is_some() || line.answers_for == feed.key_of(client.slot) {
                                     line.answers_for = armed;
@@ -165,7 +167,7 @@ impl CoreLoop {
                         },
                         Said::Ping(payload) => {
                             websocket::push_pong(line.output(), payload);
-                            stream.owes += 1;
+                            stream.has_paid = false;
                             Next::Listen
                         }
                         Said::Pong(_) => Next::Listen,
@@ -210,15 +212,12 @@ impl CoreLoop {
         }
     }
 
-    /// Pays for the messages that were taken; false if the stream must wait before its next one.
-    fn pay_for_messages(&self, connection: &mut Connection) -> bool {
+    /// Pays for the next message, unless that is done; false if the stream must wait before it.
+    fn pay_for_message(&self, connection: &mut Connection) -> bool {
         let Connection { stream, line, .. } = connection;
         let stream = stream.as_mut().expect("it is a stream");
-        if 0 < stream.owes {
-            let (limits, owed) = (&self.shared.limits, stream.owes);
-            if line.toll.pay_messages(limits, stream.party, owed, self.moment) {
-                stream.owes = 0;
-            }
+        if !stream.has_paid {
+            stream.has_paid = line.toll.pay_message(&self.shared.limits, stream.party, self.moment);
         }
         line.toll.held().is_none()
     }
@@ -352,8 +351,7 @@ impl CoreLoop {
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        // A client with too much unsent is not read, so it cannot be late with what it says.
-        let is_late = connection.read_by_ms <= now_ms && connection.line.has_room();
+        let is_late = connection.read_by_ms <= now_ms && !connection.is_kept_waiting();
         if !connection.may_ask() && is_late {
             return self.leave(slot, connection);
         }
@@ -407,7 +405,7 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
         frames: Frames::new(),
         channel,
         party,
-        owes: 0,
+        has_paid: false,
         beat_at_ms: now_ms + BEAT_MS,
         ping_at_ms: now_ms + PING_MS,
         is_behind: false,
@@ -416,11 +414,12 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
     }
 }
 
-/// What a message costs that was answered with `bytes`.
-fn cost_of_message(bytes: usize) -> u32 {
+/// What an answer of `bytes` costs, beyond the message.
+fn due_for_answer(party: Party, bytes: usize) -> Due {
     /// Answers are a few hundred bytes; books and what is replayed may be megabytes.
     const BYTES_PER_COST: usize = 16 << 10;
-    u32::try_from(1 + bytes / BYTES_PER_COST).unwrap_or(u32::MAX)
+    let now = u32::try_from(bytes / BYTES_PER_COST).unwrap_or(u32::MAX);
+    Due { party, scope: Scope::StreamMessages, cost: Cost { now, paid: 1 } }
 }
 
 /// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. Behind more

@@ -9,7 +9,7 @@ use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
 use crate::http::{AuthHeaders, Endpoint, Head, Route};
 use crate::journal::layout::KeyChanged;
-use crate::limits::{Moment, RateLimits, Scope};
+use crate::limits::{Cost, Due, Moment, RateLimits, Scope};
 use crate::reader::Credentials;
 use crate::registrar::{self, Entrance, Presented};
 use crate::registry::{KeyState, Registry};
@@ -147,7 +147,9 @@ impl Callers {
 
     /// Counts what an owner's cancels turned out to cost.
     pub(in crate::server) fn owe_for_cancels(&self, principal: WalletNo, count: u32) {
-        self.limits.owe(self.limits.owner(principal.0), Scope::Cancel, count, self.moment);
+        let cost = Cost { now: count, paid: 0 };
+        let due = Due { party: self.limits.owner(principal.0), scope: Scope::Cancel, cost };
+        self.limits.owe(due, self.moment);
     }
 
     /// The caller, as [`Self::identify`] finds it; the request is counted by that owner unless it shows a read-only

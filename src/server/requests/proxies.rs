@@ -74,7 +74,7 @@ impl Network {
     }
 
     fn has(&self, other: IpAddr) -> bool {
-        match (self.address, other) {
+        match (self.address, other.to_canonical()) {
             (IpAddr::V4(one), IpAddr::V4(other)) => {
                 (one.to_bits() ^ other.to_bits()).leading_zeros() >= self.bits
             }
@@ -167,6 +167,21 @@ mod tests {
             &[("10.1.2.3", "1.1.1.1", "1.1.1.1"), ("11.0.0.1", "1.1.1.1", "11.0.0.1")],
         );
         check("0.0.0.0/0", &[("9.9.9.9", "1.1.1.1", "1.1.1.1"), ("::1", "1.1.1.1", "::1")]);
+    }
+
+    #[test]
+    fn a_proxy_is_trusted_however_the_kernel_writes_its_address() {
+        let proxies = Proxies::parse(&["10.0.0.1".to_owned(), "::ffff:10.0.0.2".to_owned()]).expect("good");
+        for (address, trusted) in [
+            ("10.0.0.1", true),
+            ("::ffff:10.0.0.1", true),
+            ("10.0.0.2", true),
+            ("::ffff:10.0.0.2", true),
+            ("::ffff:10.0.0.3", false),
+            ("::10.0.0.1", false),
+        ] {
+            assert_eq!(proxies.trust(address.parse().expect("an address")), trusted, "{address}");
+        }
     }
 
     #[test]

@@ -169,17 +169,10 @@ impl Toll {
         Err(Reject::RateLimited)
     }
 
-    /// Counts messages of a stream. If there is no room for them, false, and they are counted again once the connection
-    /// is held no longer.
-    pub(crate) fn pay_messages(
-        &mut self,
-        limits: &RateLimits,
-        party: Party,
-        count: u32,
-        now: Moment,
-    ) -> bool {
-        let cost = Cost { now: count, paid: 0 };
-        let due = Due { party, scope: Scope::StreamMessages, cost };
+    /// Counts the next message of a stream. If there is no room for it, false, and it is counted again once the
+    /// connection is held no longer.
+    pub(crate) fn pay_message(&mut self, limits: &RateLimits, party: Party, now: Moment) -> bool {
+        let due = Due { party, scope: Scope::StreamMessages, cost: Cost::ONE };
         let (verdict, standing) = limits.charge(std::iter::once(due), now);
         match verdict {
             Verdict::Pass => {
