@@ -102,7 +102,8 @@ impl Span {
     /// The window over a market whose first price was at `first_s` and whose last was at `last_s`.
     fn window(&self, [first_s, last_s]: [u64; 2]) -> Window {
         let start = self.start.unwrap_or(first_s);
-        let seconds = self.end.unwrap_or(self.now_s).saturating_sub(start);
+        // Nothing is known from later than now, so an end in the future makes no step longer.
+        let seconds = self.end.unwrap_or(self.now_s).min(self.now_s.max(last_s)).saturating_sub(start);
         let step = self.step_min.unwrap_or(seconds / POINTS_AIMED_AT);
         let longest = STEPS_S[STEPS_S.len() - 1];
         let step = STEPS_S.into_iter().find(|known| step <= *known).unwrap_or(longest);
@@ -260,6 +261,8 @@ mod tests {
         assert_eq!(window(bounded), Some(Window { start: 5, end: 9, step: 60 }));
         let open = Wanted { names, start_s: Some(5), ..Wanted::default() };
         assert_eq!(window(open), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
+        let far = Wanted { names, start_s: Some(5), end_s: Some(400 * DAY_S), ..Wanted::default() };
+        assert_eq!(window(far), Some(Window { start: 5, end: 400 * DAY_S, step: 1_800 }));
         assert_eq!(window(interval("max")), Some(Window { start: first_s, end: 10 * DAY_S, step: MINUTE_S }));
         let refused = [
             Wanted { names, ..Wanted::default() },

@@ -23,6 +23,9 @@ pub(super) const OUTCOMES: [Outcome; 2] = [Outcome::Zero, Outcome::One];
 /// Changes that one message may have replayed. A client that missed more gets fresh books.
 const REPLAYED_MAX: usize = 1_000;
 
+/// Levels in those changes. Most change one or two, a replace of many orders up to thirty.
+const REPLAYED_LEVELS_MAX: usize = 4 * REPLAYED_MAX;
+
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Audience {
@@ -99,14 +102,17 @@ impl Feed {
             let missed = reader.index.market(*market).sequence.checked_sub(*since);
             markets.contains(market) && missed.is_some_and(|missed| missed <= REPLAYED_MAX as u64)
         });
-        let mut left = REPLAYED_MAX;
+        let (mut left, mut levels_left) = (REPLAYED_MAX, REPLAYED_LEVELS_MAX);
         let mut replays = reader.recent.changes_since(&since, |market| reader.index.market(market).sequence);
         replays.retain(|market, changes| {
             let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
             let all_there = missed == Some(changes.len() as u64);
-            let fits = changes.len() <= left;
-            left -= if all_there && fits { changes.len() } else { 0 };
-            all_there && fits
+            let levels: usize = changes.iter().map(|change| change.levels.len()).sum();
+            let is_told = all_there && changes.len() <= left && levels <= levels_left;
+            if is_told {
+                (left, levels_left) = (left - changes.len(), levels_left - levels);
+            }
+            is_told
         });
         let replayed = replays.keys().copied().collect();
         self.answer(client, reader, "subscribed", &named, &replayed, now);

@@ -21,12 +21,13 @@
 
 use super::super::ask::Refused;
 use super::super::orders::{REST_NOT_FILLED, original_size, reason};
+use super::super::page::{WORK_MAX, WORK_OF_ARCHIVED, WORK_OF_ORDER};
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
-use crate::domain::{ApiKey, MarketNo, Shares, TimeMs, TradeId, WalletNo};
+use crate::domain::{ApiKey, MarketNo, Position, Shares, TimeMs, TradeId, WalletNo};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -41,10 +42,29 @@ const STREAMS_OF_ACCOUNT_MAX: usize = 32;
 /// Events that one message may have replayed.
 const REPLAYED_MAX: u64 = 4_096;
 
+/// Work that replaying them may be: few of those events may be of archived orders, or trades with thousands of makers.
+const REPLAYED_WORK_MAX: u64 = 2 * WORK_MAX;
+
 impl Reader {
     /// The number of the last event of an account.
     pub(super) fn events_of(&self, caller: &Caller) -> u64 {
         self.index.principal(caller.principal).map_or(0, |principal| principal.events)
+    }
+
+    /// The work of telling an event: that of looking at each order that it names.
+    fn work_of(&self, event: &Event) -> u64 {
+        let of_order = |order: Position| match self.ledger.order_at(order) {
+            Some(_) => WORK_OF_ORDER,
+            None => WORK_OF_ARCHIVED,
+        };
+        match event.what {
+            What::Order { order, .. } => of_order(order),
+            What::Trade { taker, .. } => {
+                let trade = self.index.trade_at(taker).map(|index| self.index.trade(index));
+                let legs = trade.expect("an event names a trade that the index has").legs;
+                of_order(taker) + legs.iter().map(|leg| of_order(leg.maker)).sum::<u64>()
+            }
+        }
     }
 }
 
@@ -131,10 +151,13 @@ impl Feed {
         let sequence = reader.events_of(&caller);
         let events = since
             .filter(|since| same_stream && sequence.saturating_sub(*since) <= REPLAYED_MAX)
-            .and_then(|since| reader.recent.events_from(caller.principal, since, sequence));
+            .and_then(|since| reader.recent.events_from(caller.principal, since, sequence))
+            .filter(|events| {
+                events.iter().map(|event| reader.work_of(event)).sum::<u64>() <= REPLAYED_WORK_MAX
+            });
         self.say_account(client, reader, ask.operation, &unknown, events.is_some(), now);
         for event in events.into_iter().flatten() {
-            self.tell_one(client, reader, event, now);
+            self.tell_some(&[client], reader, &caller, event, now);
         }
         Ok(())
     }
@@ -144,16 +167,23 @@ impl Feed {
         let Some(clients) = self.accounts.get(&event.principal) else {
             return;
         };
-        for client in clients.iter().copied().collect::<Vec<_>>() {
-            self.tell_one(client, reader, event, now);
+        let mut by_key: Vec<(Caller, Vec<u32>)> = Vec::new();
+        for &client in clients {
+            let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
+                continue;
+            };
+            match by_key.iter_mut().find(|(caller, _)| caller.key == account.caller.key) {
+                Some((_, clients)) => clients.push(client),
+                None => by_key.push((account.caller, vec![client])),
+            }
+        }
+        for (caller, clients) in by_key {
+            self.tell_some(&clients, reader, &caller, event, now);
         }
     }
 
-    /// Sends an event to one client, if it is of a market that the client follows.
-    fn tell_one(&mut self, client: u32, reader: &Reader, event: &Event, now: TimeMs) {
-        let Some(Some(Subscriber::User(Some(account)))) = self.subscribers.get(client as usize) else {
-            return;
-        };
+    /// Sends an event to those of some clients of one key that follow its market.
+    fn tell_some(&mut self, clients: &[u32], reader: &Reader, caller: &Caller, event: &Event, now: TimeMs) {
         let order = match event.what {
             What::Order { order, .. } => order,
             What::Trade { taker, .. } => taker,
@@ -162,11 +192,14 @@ impl Feed {
         let Ok(Some(row)) = reader.ledger.find_at(order) else {
             return;
         };
-        if account.markets.as_ref().is_some_and(|markets| !markets.contains(&row.market)) {
-            return;
-        }
-        let (caller, stream_id) = (&account.caller, &self.ids.now);
-        self.out.tell([client], |out| {
+        let (subscribers, stream_id) = (&self.subscribers, &self.ids.now);
+        let follows = |client: &u32| match subscribers.get(*client as usize) {
+            Some(Some(Subscriber::User(Some(account)))) => {
+                account.markets.as_ref().is_none_or(|markets| markets.contains(&row.market))
+            }
+            _ => false,
+        };
+        self.out.tell(clients.iter().copied().filter(follows), |out| {
             let json = &mut Writer::new(out);
             json.open_object();
             match event.what {

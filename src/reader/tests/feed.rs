@@ -143,3 +143,30 @@ fn a_feed_apart_tells_an_account_and_followers_the_same() {
         assert!(told.iter().any(|(to, text)| *to == client && text.contains(word)), "{word}: {told:?}");
     }
 }
+
+#[test]
+fn a_replay_is_as_long_as_one_message_may_take_or_none() {
+    const MAKERS: usize = 4_096;
+    let mut exchange = Exchange::opened();
+    let (time, wallet, direction) = (exchange.time(), ALICE, MoneyDirection::Credit);
+    let amount = Collateral(3 * MAKERS as u64 * SHARE);
+    exchange.says(Money { time, wallet, direction, amount, reference: "more".to_owned() });
+    exchange.splits(ALICE, 3 * MAKERS as u64);
+    let resting = exchange.rests(BOB, Side::Buy, Outcome::Zero, 1, 3 * MAKERS as u64);
+    let mut followed = Followed::of(exchange);
+    for _ in 0..3 {
+        let taker = followed.exchange.order(ALICE, Side::Sell, Outcome::Zero, 1, MAKERS as u64);
+        let taker = followed.exchange.filled(taker, &vec![(resting, 1); MAKERS]);
+        followed.notes(taker);
+    }
+    followed.sent();
+    // Three events each: the order, and its trade twice.
+    for (client, from, replayed) in [(FIRST, 3, 6), (SECOND, 0, 0)] {
+        let auth = r#""auth":{"apiKey":"a","secret":"b","passphrase":"c"}"#;
+        let text = format!(r#"{{"type":"user",{auth},"from":{from},"stream_id":"stream"}}"#);
+        followed.says(client, Channel::User, &text);
+        let told = followed.told(client);
+        assert!(told[0].contains(&format!(r#""replayed":{}"#, 0 < replayed)), "{}", told[0]);
+        assert_eq!(told.len(), 1 + replayed, "from {from}");
+    }
+}
