@@ -293,7 +293,7 @@ impl Plan {
         }
         if self.known_signers_bytes != 0 {
             warnings.push(format!(
-                "auth.known_signers_bytes: signatures of {} signers a shard are checked by arithmetic that \
+                "auth.known_signers_bytes: signatures of {} signers a loop are checked by arithmetic that \
                  nobody outside has reviewed yet; 0 leaves all of them to libsecp256k1",
                 self.known_signers_bytes / KnownSigners::TABLE_BYTES
             ));

@@ -131,6 +131,8 @@ pub(crate) struct Parts {
     pub(crate) registrar: Option<Registrar>,
     /// The shard's number.
     pub(crate) shard_no: Option<ShardNo>,
+    /// Memory for tables of known signers.
+    pub(crate) known_signers_bytes: u64,
     /// The registry.
     pub(crate) registry: Arc<Registry>,
     /// Checks credentials.
@@ -157,7 +159,7 @@ impl Trade {
             clock: parts.clock,
             verifier: Verifier::with_known_signers(
                 super::requests::caller::domains(plan),
-                plan.known_signers_bytes,
+                parts.known_signers_bytes,
             ),
             venue: plan.venue,
             first_order_links: plan.dev,

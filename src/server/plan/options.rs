@@ -194,9 +194,9 @@ keys! {
     "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
     "sizes.connections_per_address" Number sizes_connections_per_address "Those that one address may have (an IPv6 /64 is one), unless it is one of trusted_proxies; 0: a quarter, or 1000 if that is more.";
     "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
-    "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock.";
+    "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock. An order's own stamp may be 60 s ahead of it, whatever is set here.";
     "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";
-    "auth.known_signers_bytes" Number auth_known_signers_bytes "Bytes for tables of signers seen often, 139264 each and shared out among the shards: their orders' signatures are checked in about a third of the time. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";
+    "auth.known_signers_bytes" Number auth_known_signers_bytes "Bytes for tables of signers seen often, 139264 each and shared out among the loops that check signatures: their orders' signatures are checked in about a third of the time. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";
     "orders.min_size" Text orders_min_size "Smallest resting order in shares, for markets that do not say.";
     "orders.min_notional" Text orders_min_notional "Smallest marketable BUY, in USDC.";
     "orders.open_per_owner_max" Number orders_open_per_owner_max "Open orders that one owner may have in a shard; 0: a quarter of sizes.resting_orders, or 1000 if that is more.";

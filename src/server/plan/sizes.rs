@@ -134,17 +134,17 @@ fn per_owner(configured: u64, room: u64) -> u64 {
     if configured == 0 { PER_OWNER_MIN.max(room / PER_OWNER_PART) } else { configured }
 }
 
-/// Each shard's share of the memory for signers' tables: none, or room for at least one.
+/// The share of each loop that checks signatures in the memory for signers' tables: none, or room for at least one.
 pub(super) fn known_signers_bytes(options: &Options, topology: &Topology) -> Result<u64, String> {
     const MAX: u64 = 64 << 30;
-    let (shards, bytes) = (u64::from(topology.shards), options.auth_known_signers_bytes);
-    let min = shards * KnownSigners::TABLE_BYTES;
+    let (loops, bytes) = (topology.ingress_loops().len() as u64, options.auth_known_signers_bytes);
+    let min = loops * KnownSigners::TABLE_BYTES;
     if bytes == 0 || (min..=MAX).contains(&bytes) {
-        return Ok(bytes / shards);
+        return Ok(bytes / loops);
     }
     Err(format!(
-        "auth.known_signers_bytes: got {bytes}; allowed: 0 (off), or {min} (a signer for each of {shards} shards) \
-         to {MAX}"
+        "auth.known_signers_bytes: got {bytes}; allowed: 0 (off), or {min} (a signer for each of {loops} loops that \
+         check signatures) to {MAX}"
     ))
 }
 
@@ -158,14 +158,19 @@ fn unread_bytes_max(options: &Options) -> Result<usize, String> {
 }
 
 impl Plan {
-    /// Bytes of memory when every table is full, the log included.
+    /// Bytes of memory when every table is full and every connection taken, the log included.
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         const EVERYTHING_ELSE: u64 = 128 << 20;
+        /// What a connection keeps for what comes and for its answers, see `server/connections/connection`.
+        const CONNECTION: u64 = 56 << 10;
+        let connections = u64::from(self.limits.connections_max) * CONNECTION;
         let books = self.limits.books_bytes.saturating_mul(u64::from(self.topology.shards));
         let taken: u64 = self.memory_taken().iter().map(|(_, bytes)| bytes).sum();
         let held = HELD_BYTES_MAX as u64;
-        [books, EVERYTHING_ELSE, held, self.log_bytes].into_iter().fold(taken, u64::saturating_add)
+        [books, connections, EVERYTHING_ELSE, held, self.log_bytes]
+            .into_iter()
+            .fold(taken, u64::saturating_add)
     }
 
     /// The part of it that a start takes at once, so that no order waits for a page, by the setting that asks for it. A
@@ -181,7 +186,10 @@ impl Plan {
         vec![
             ("sizes.resting_orders", u64::from(limits.resting_orders_max) * RESTING_ORDER * shards),
             ("sizes.digests", u64::from(limits.digests_max) * DIGEST * shards),
-            ("auth.known_signers_bytes", self.known_signers_bytes * shards),
+            (
+                "auth.known_signers_bytes",
+                self.known_signers_bytes * self.topology.ingress_loops().len() as u64,
+            ),
             ("sizes.wallets", u64::from(limits.wallets_max) * (WALLET + WALLET_OF_SHARD * shards)),
             ("sizes.positions", u64::from(limits.positions_max) * POSITION * shards),
         ]
@@ -263,12 +271,29 @@ mod tests {
     }
 
     #[test]
-    fn signers_have_room_for_one_table_in_each_shard_or_none() {
+    fn signers_have_room_for_one_table_in_each_loop_that_checks_them_or_none() {
         let fault = planned(|options| options.auth_known_signers_bytes = 139_263).expect_err("refused");
         assert_eq!(
             fault,
-            "auth.known_signers_bytes: got 139263; allowed: 0 (off), or 139264 (a signer for each of 1 shards) \
-             to 68719476736"
+            "auth.known_signers_bytes: got 139263; allowed: 0 (off), or 139264 (a signer for each of 1 loops that \
+             check signatures) to 68719476736"
         );
+    }
+
+    #[test]
+    fn what_signers_tables_take_is_what_is_set_however_many_loops_check_signatures() {
+        let of = |plan: &Plan| {
+            let taken = plan.memory_taken();
+            taken.iter().find(|(name, _)| *name == "auth.known_signers_bytes").expect("it is named").1
+        };
+        for (shards, ingress) in [(1, "0"), (1, "1"), (2, "0"), (2, "2"), (1, "3")] {
+            let plan = planned(|options| {
+                options.cpu_policy = "unpinned".to_owned();
+                (options.cpu_shards, options.cpu_ingress) = (shards, vec![ingress.to_owned()]);
+                options.auth_known_signers_bytes = 600 << 20;
+            });
+            let plan = plan.expect("a plan");
+            assert_eq!(of(&plan), 600 << 20, "{shards} shards, {ingress} ingress loops");
+        }
     }
 }
