@@ -65,13 +65,15 @@ impl Held {
         }
     }
 
-    /// Syncs the log and writes the closing mark.
+    /// Syncs the log and writes the closing mark. A snapshot that is being made may take longer than those who stop the
+    /// process wait, so the mark does not wait for it.
     pub(crate) fn close(&mut self, now: TimeMs) -> Result<(), String> {
-        self.stop_snapshots();
-        match self.writer.take() {
-            Some(writer) => writer.stop(now).map_err(|fault| fault.to_string()),
-            None => Ok(()),
+        if let Some(snapshotter) = &self.snapshotter {
+            snapshotter.begin_stop();
         }
+        let closed = self.writer.take().map_or(Ok(()), |writer| writer.stop(now));
+        self.stop_snapshots();
+        closed.map_err(|fault| fault.to_string())
     }
 
     /// Leaves the log as it is, for the next start, and says what went wrong with it.

@@ -175,11 +175,16 @@ pub(crate) struct Handle {
 }
 
 impl Handle {
-    /// Ends the thread; a snapshot that is not finished is dropped.
-    pub(crate) fn stop(self) {
+    /// Asks the thread to end; a snapshot that is not finished is dropped.
+    pub(crate) fn begin_stop(&self) {
         // Relaxed: it orders nothing else.
         self.stopping.store(true, Ordering::Relaxed);
         self.thread.thread().unpark();
+    }
+
+    /// Waits until the thread has ended, which may take as long as a large file is written.
+    pub(crate) fn stop(self) {
+        self.begin_stop();
         if self.thread.join().is_err() {
             tracing::error!("snapshot: the thread that makes them died");
         }
@@ -312,11 +317,14 @@ impl Snapshotter {
         let Following { mut base, mut reader } = self.follow(until).map_err(|stop| stop.to_string())?;
         let ledger: &Ledger = reader.ledger();
         ledger.conserved().map_err(|imbalance| imbalance.to_string())?;
+        self.goes_on()?;
         // What a start would refuse is not kept: the snapshots before it stay.
         ledger.check_whole().map_err(|field| format!("{field}: the state contradicts itself"))?;
         let (hash, frames) = (ledger.state_hash(), ledger.frames());
+        self.goes_on()?;
         let archived = self.parts.snapshots.archive(&mut base, ledger.over(), archived_again);
         archived.map_err(|fault| fault.to_string())?;
+        self.goes_on()?;
         reader.forget_over();
         self.parts.segments.correct(&mut base);
         let written = self.parts.snapshots.write(&mut base, hash, |out| reader.keep(out));
@@ -327,6 +335,11 @@ impl Snapshotter {
         self.give_back();
         let milliseconds = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
         Ok(Taken { position: written.position, bytes: written.bytes, milliseconds, frames, hash })
+    }
+
+    /// Whether there is time for the next part of a snapshot.
+    fn goes_on(&self) -> Result<(), String> {
+        if self.stopping.load(Ordering::Relaxed) { Err(Stop::Ending.to_string()) } else { Ok(()) }
     }
 
     /// Gives the loops that follow the log the archive of the snapshot at `base`. The one before stays here until they
