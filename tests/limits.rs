@@ -337,6 +337,22 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
 }
 
 #[test]
+fn what_is_placed_after_the_moment_that_is_meant_stays() {
+    let mut venue = Venue::open(8, 1, &["m"]);
+    let alice = venue.wallet("alice");
+    let [first, second] = ["#a", "#b"].map(|label| venue.order(&format!("alice buy yes 1 x1 gtc {label}")));
+    assert_eq!(status(venue.fast.owner(MARKET).place(NOW, &first.ready())).0, Status::Live);
+    let before = venue.fast.log.claimed();
+    let shard = venue.fast.owner(MARKET);
+    assert_eq!(status(shard.place(NOW, &second.ready())).0, Status::Live);
+    let (mut leaving, mut left) = (Leaving::default(), Vec::new());
+    shard.choose_open(alice, OrderScope { before: Some(before), ..OrderScope::ALL }, &mut leaving);
+    assert_eq!(shard.looked_in_vain(), 1);
+    assert_eq!(shard.remove_some(NOW, &mut leaving, RemovalReason::Disconnected, &mut left), Ok(()));
+    assert_eq!(left, [first.id]);
+}
+
+#[test]
 fn orders_that_are_to_leave_do_so_in_pieces_those_that_were_open_at_its_beginning_and_no_others() {
     let piece = u32::try_from(LEAVING_PER_PIECE).unwrap();
     let orders = 2 * piece + 1;
@@ -354,7 +370,7 @@ fn orders_that_are_to_leave_do_so_in_pieces_those_that_were_open_at_its_beginnin
     let reason = RemovalReason::Cancelled;
     let (mut leaving, mut left) = (Leaving::default(), Vec::new());
     let shard = venue.fast.owner(MARKET);
-    shard.choose_open(alice, OrderScope::ALL, None, &mut leaving);
+    shard.choose_open(alice, OrderScope::ALL, &mut leaving);
     // What is placed now stays, and what is gone when it would be its turn is passed over.
     order.id.0[..4].copy_from_slice(&orders.to_le_bytes());
     assert_eq!(status(shard.place(NOW, &order.ready())).0, Status::Live);

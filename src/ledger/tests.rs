@@ -85,7 +85,7 @@ fn price(cents: u16) -> Price {
 }
 
 /// An order for 10 shares at `cents` that rests.
-fn order(wallet: WalletNo, side: Side, outcome: Outcome, cents: u16, salt: u8) -> OrderPlaced {
+pub(crate) fn order(wallet: WalletNo, side: Side, outcome: Outcome, cents: u16, salt: u8) -> OrderPlaced {
     let (collateral, shares) = (u64::from(cents) * 100_000, 10_000_000);
     let (maker_amount, taker_amount) = match side {
         Side::Buy => (collateral, shares),

@@ -68,6 +68,8 @@ pub(super) struct Guards {
     tripped: BTreeSet<ApiKey>,
     /// Keys whose breaker tripped before the start: some of their orders may still rest.
     tripped_before: Vec<KeyName>,
+    /// Principals that were frozen before the start and whose orders had not all left.
+    frozen_before: Vec<WalletNo>,
     trips_seen: u32,
 }
 
@@ -76,10 +78,16 @@ impl Guards {
         let armed = Switch { beat: ApiKey::ZERO, due_ms: None, going_off: false };
         let tripped = ledger.breakers().filter(|(_, _, row)| row.tripped);
         let tripped: Vec<KeyName> = tripped.map(|(principal, key, _)| (principal, key)).collect();
+        let frozen: BTreeSet<WalletNo> =
+            ledger.wallets().iter().filter(|row| row.frozen).map(|row| row.wallet).collect();
+        let live = ledger.markets().iter().flat_map(|row| ledger.live_orders(row.market));
+        let open: BTreeSet<WalletNo> =
+            live.map(|order| order.principal).filter(|principal| frozen.contains(principal)).collect();
         Self {
             switches: ledger.switches().map(|name| (name, armed)).collect(),
             tripped: tripped.iter().map(|(_, key)| *key).collect(),
             tripped_before: tripped,
+            frozen_before: open.into_iter().collect(),
             ..Self::default()
         }
     }
@@ -258,6 +266,11 @@ impl Registrar {
             self.write_breaker(now, principal, key, state);
         }
         Some((principal, key))
+    }
+
+    /// The next principal that was frozen before the start and had orders left; they are to be cancelled.
+    pub fn next_frozen(&mut self) -> Option<WalletNo> {
+        self.guards.frozen_before.pop()
     }
 
     /// Takes away the breaker of a key that is revoked.

@@ -43,11 +43,12 @@ mod work;
 pub(crate) use serve::Step;
 pub(crate) use stream::CLOSES;
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
 use std::sync::Arc;
 
 use super::connections::Connections;
+use super::connections::connection::KeyName;
 use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
 use super::machine::disk::DiskWatch;
@@ -71,7 +72,6 @@ use crate::http::route::HostPrefixes;
 use crate::journal::Durability;
 use crate::limits::Moment;
 use crate::shard::Shard;
-use guards::Gone;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -138,7 +138,10 @@ pub(crate) struct CoreLoop {
     /// The server's own acts for which the post had no room, each with the loop that it goes to.
     unsent: VecDeque<(usize, Box<ActJob>)>,
     /// Keys whose connections are lost, each with the request that has to be decided first.
-    lost: Vec<(Gone, WorkNo)>,
+    lost: Vec<(KeyName, WorkNo)>,
+    /// Keys whose orders leave because a connection was lost; and if others were lost meanwhile, up to where the log has
+    /// the orders that leave next.
+    losing: BTreeMap<KeyName, Option<Position>>,
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,
@@ -203,6 +206,7 @@ impl CoreLoop {
             going_on: VecDeque::new(),
             unsent: VecDeque::new(),
             lost: Vec::new(),
+            losing: BTreeMap::new(),
             rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             disk_hangs: false,

@@ -8,7 +8,7 @@ use super::{CancelRefusal, Shard, TombstoneRefusal};
 use crate::account::cost_of_buy;
 use crate::book::orders::Found;
 use crate::domain::{
-    ApiKey, Collateral, MarketNo, OrderId, Outcome, ShardNo, Shares, Side, TimeMs, WalletNo,
+    ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, ShardNo, Shares, Side, TimeMs, WalletNo,
 };
 use crate::journal::layout::acts::REMOVED_MAX;
 use crate::journal::layout::{OrdersRemoved, RemovalReason, Tombstone};
@@ -34,18 +34,22 @@ pub const LEAVING_PER_PIECE: usize = 1_024;
 
 const _: () = assert!(LEAVING_PER_PIECE <= REMOVED_MAX);
 
-/// Which of a principal's orders are meant: those of every market and token that is named.
+/// Which of a principal's orders are meant: those for which all holds that is named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OrderScope {
     /// Of this market only.
     pub market: Option<MarketNo>,
     /// Of this token only.
     pub token: Option<(MarketNo, Outcome)>,
+    /// Those only that came with this key.
+    pub key: Option<ApiKey>,
+    /// Those only that were placed before this position of the log.
+    pub before: Option<Position>,
 }
 
 impl OrderScope {
     /// All of them.
-    pub const ALL: Self = Self { market: None, token: None };
+    pub const ALL: Self = Self { market: None, token: None, key: None, before: None };
 }
 
 /// Orders of one principal that are to leave, as they were open at one moment. They leave in pieces, so that other
@@ -98,22 +102,17 @@ impl Shard {
         Ok(())
     }
 
-    /// Chooses the open orders of `principal` that are in `scope`, or only those of them that came with `key`, to leave
-    /// by [`Self::remove_some`].
-    pub fn choose_open(
-        &mut self,
-        principal: WalletNo,
-        scope: OrderScope,
-        key: Option<&ApiKey>,
-        leaving: &mut Leaving,
-    ) {
+    /// Chooses the open orders of `principal` that are in `scope`, to leave by [`Self::remove_some`].
+    pub fn choose_open(&mut self, principal: WalletNo, scope: OrderScope, leaving: &mut Leaving) {
         self.choose_all(principal, scope);
-        if let Some(key) = key {
-            let looked_at = self.slots.len();
-            self.slots.retain(|slot| self.placements[*slot].owner == *key);
-            self.in_vain = looked_at - self.slots.len();
+        let (orders, looked_at) = (self.books.orders(), self.slots.len());
+        if let Some(key) = scope.key {
+            self.slots.retain(|slot| self.placements[*slot].owner == key);
         }
-        let orders = self.books.orders();
+        if let Some(before) = scope.before {
+            self.slots.retain(|slot| orders[*slot].position < before);
+        }
+        self.in_vain += looked_at - self.slots.len();
         leaving.next = 0;
         leaving.ids.clear();
         leaving.ids.extend(self.slots.drain(..).map(|slot| orders[slot].id));

@@ -3,6 +3,7 @@
 
 use crate::common::exchange::outcry_succeeds;
 use crate::common::trader::{KEYS, Trader, Wish, token};
+use crate::common::wire::{Connection, request};
 use crate::site::Site;
 use outcry::domain::Side;
 use serde_json::{Value, json};
@@ -117,6 +118,24 @@ fn a_result_that_a_live_market_did_not_take_is_taken_once_nothing_rests() {
     assert_eq!(told(&site, &over), [UPDATED]);
     assert_eq!(state(&site), "resolved 0.01");
     assert_eq!(told(&site, &over), [UNCHANGED]);
+    site.exchange.stop();
+}
+
+#[test]
+fn imports_that_come_together_are_decided_one_after_the_other() {
+    let mut site = site_with(&json!({}));
+    let mut admin = Connection::open(site.exchange.admin);
+    let requests: Vec<u8> = [("newest", "2026-01-03T00:00:00Z"), ("older", "2026-01-02T00:00:00Z")]
+        .iter()
+        .map(|(text, updated)| json!([row(&json!({"description": text, "updatedAt": updated}))]).to_string())
+        .flat_map(|body| request("POST", "/import", "", body.as_bytes()))
+        .collect();
+    admin.send(&requests).unwrap();
+    for counted in ["marketsUpdated", "marketsOlder"] {
+        let answer = admin.answer().unwrap().json();
+        assert_eq!(answer[counted], 1, "{answer}");
+    }
+    assert_eq!(site.read("/markets/701")["description"], "newest");
     site.exchange.stop();
 }
 

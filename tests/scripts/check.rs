@@ -417,7 +417,7 @@ impl Run {
         let mut ids = Vec::new();
         let now = self.now;
         for shard in &mut self.fast.shards {
-            let asked = (principal, OrderScope { market, token }, None);
+            let asked = (principal, OrderScope { market, token, ..OrderScope::ALL });
             ids.extend(leave(shard, now, asked, RemovalReason::Cancelled));
         }
         self.fast.follow();

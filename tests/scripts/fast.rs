@@ -44,15 +44,15 @@ pub struct Fast {
     references: u64,
 }
 
-/// Removes a principal's orders from a shard, those of a scope or of a key, piece by piece as the server does.
+/// Removes a principal's orders from a shard, piece by piece as the server does.
 pub fn leave(
     shard: &mut Shard,
     now: TimeMs,
-    (principal, scope, key): (WalletNo, OrderScope, Option<&ApiKey>),
+    (principal, scope): (WalletNo, OrderScope),
     reason: RemovalReason,
 ) -> Vec<OrderId> {
     let (mut leaving, mut left) = (Leaving::default(), Vec::new());
-    shard.choose_open(principal, scope, key, &mut leaving);
+    shard.choose_open(principal, scope, &mut leaving);
     while !leaving.is_over() {
         shard.remove_some(now, &mut leaving, reason, &mut left).expect("the log has room");
     }
@@ -255,7 +255,7 @@ impl Fast {
         }
         self.say(Frozen { time: now, principal, frozen });
         for shard in self.shards.iter_mut().filter(|_| frozen) {
-            leave(shard, now, (principal, OrderScope::ALL, None), RemovalReason::Operator);
+            leave(shard, now, (principal, OrderScope::ALL), RemovalReason::Operator);
         }
         self.follow();
     }
@@ -316,8 +316,8 @@ impl Fast {
     pub fn remove_tripped(&mut self, now: TimeMs, shard: usize) {
         let registry = Arc::clone(&self.registry);
         for row in registry.breakers().filter(|row| row.state().tripped) {
-            let shard = &mut self.shards[shard];
-            leave(shard, now, (row.principal, OrderScope::ALL, Some(&row.key)), RemovalReason::FillRate);
+            let scope = OrderScope { key: Some(row.key), ..OrderScope::ALL };
+            leave(&mut self.shards[shard], now, (row.principal, scope), RemovalReason::FillRate);
         }
     }
 

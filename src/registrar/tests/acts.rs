@@ -1,5 +1,6 @@
 use super::*;
-use crate::domain::ApiKey;
+use crate::domain::{ApiKey, Outcome, Side};
+use crate::ledger::tests::order;
 use crate::registry::BreakerState;
 use proptest::prelude::*;
 
@@ -355,6 +356,23 @@ proptest! {
             prop_assert!(rig.registrar.last_claimed() <= rig.ledger.end());
         }
     }
+}
+
+#[test]
+fn an_owner_that_was_frozen_and_still_has_orders_is_named_after_a_restart() {
+    let mut rig = Rig::new();
+    let [idle, trading, free] = [1, 2, 3].map(|byte| rig.registrar.owner(NOW, address(byte)).expect("room"));
+    rig.registrar.add_market(NOW, &market(1)).expect("room");
+    for (salt, principal) in [(1, trading), (2, trading), (3, free)] {
+        let record = Record::from(order(principal, Side::Buy, Outcome::Zero, 40, salt));
+        rig.registrar.append(&record);
+    }
+    for byte in [1, 2] {
+        rig.registrar.freeze(NOW, &address(byte)).expect("room");
+    }
+    assert_eq!(rig.registrar.next_frozen(), None, "the act itself removes the orders");
+    let mut restarted = rig.restarted();
+    assert_eq!((restarted.next_frozen(), restarted.next_frozen()), (Some(trading), None), "not {idle:?}");
 }
 
 #[test]

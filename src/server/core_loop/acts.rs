@@ -1,13 +1,20 @@
 //! Acts on their way: posted to the loop that does them, confirmed by every loop that they bind,
 //! answered when that is done.
 
+use super::guards;
+use super::work::MESSAGES_PER_TURN;
 use super::{CoreLoop, REGISTRAR_LOOP};
-use crate::domain::{Mode, Position, Reject, TimeMs};
+use crate::domain::{Mode, Position, Reject};
+use crate::registrar::Refusal;
 use crate::server::operator::admin;
 use crate::server::operator::intake;
 use crate::server::requests::refusal;
+use crate::server::threads::mesh::RING_SLOTS;
 use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
 use crate::shard::Placed;
+
+/// Turns in which a shard's loop reads a whole ring.
+const RING_TURNS: usize = RING_SLOTS.div_ceil(MESSAGES_PER_TURN);
 
 /// Sends an act to the loop that does it. If that has no room, the act is refused as busy; the server's own acts are
 /// sent again in the next turn.
@@ -16,7 +23,7 @@ pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
         match job.purpose {
             Purpose::Order(ticket) => placed(core, ticket, &Placed::Refused(Reject::Busy.into()), job.at),
             // Nobody would ask for it again.
-            Purpose::House => core.unsent.push_back((to, job)),
+            Purpose::House | Purpose::Lost(_) => core.unsent.push_back((to, job)),
             _ => busy(core, *job),
         }
     }
@@ -61,35 +68,51 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
         },
         Report::Answer(status, body) => {
             let topology = &core.shared.plan.topology;
-            let trading = topology.trading_loops();
-            if job.binding == Binding::EveryShard && job.confirm_next < trading {
-                // Ingress loops first: what they judged before the act is then already on its way to a shard.
-                let to = (job.confirm_next + usize::from(topology.shards)) % trading;
-                job.confirm_next += 1;
-                let confirm: Errand = Box::new(move |_, _: TimeMs| Report::Answer(status, body));
-                job.errand = Some(confirm);
+            let (trading, shards) = (topology.trading_loops(), usize::from(topology.shards));
+            let asked = job.confirm_next;
+            job.confirm_next += 1;
+            if job.binding == Binding::EveryShard && asked < trading {
+                job.errand = Some(Box::new(move |_, _| Report::Answer(status, body)));
                 // It is done: only its answer waits.
-                send_or_keep(core, to, job);
-                return;
+                send_or_keep(core, asked, job);
+            } else if job.binding == Binding::EveryShard && 1 < trading && asked < trading + shards {
+                // What a loop judged before the act is on its way to a shard now, if it is not there.
+                job.errand = Some(once_rings_are_read(RING_TURNS, status, body));
+                send_or_keep(core, asked - trading, job);
+            } else {
+                answer(core, *job, status, &body);
             }
-            answer(core, *job, status, &body);
         }
     }
+}
+
+/// Answers after so many more turns of a shard's loop, by which it has read all that its rings held.
+fn once_rings_are_read(turns: usize, status: u16, body: Vec<u8>) -> Errand {
+    Box::new(move |trade, _| match turns.checked_sub(1) {
+        None => Report::Answer(status, body),
+        Some(turns) => trade.go_on_here(once_rings_are_read(turns, status, body)),
+    })
 }
 
 /// Lets the exchange take cancels at most: an act of the server itself, which nobody waits for. One that is closed stays
 /// closed.
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
-    let errand: Errand = Box::new(|trade, now| {
+    let job = ActJob::new(Purpose::House, Binding::Nobody, to_cancels_only());
+    send(core, REGISTRAR_LOOP, Box::new(job));
+}
+
+fn to_cancels_only() -> Errand {
+    Box::new(|trade, now| {
         if trade.registry.exchange_mode() == Mode::Closed {
             return Report::Answer(200, Vec::new());
         }
         match trade.own_registrar().set_exchange_mode(now, Mode::CancelOnly) {
             Ok(()) => Report::Answer(200, Vec::new()),
+            // The disk that is short may be slow as well.
+            Err(Refusal::LogFull) => Report::Next(REGISTRAR_LOOP, to_cancels_only()),
             Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),
         }
-    });
-    send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
+    })
 }
 
 fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
@@ -102,6 +125,7 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
     match job.purpose {
         Purpose::House if status == 200 => {}
         Purpose::House => tracing::error!("mode: {}", String::from_utf8_lossy(body)),
+        Purpose::Lost(key) => guards::lost_is_over(core, key),
         Purpose::Operator(pending) => {
             admin::finish(core, pending, status, at, |json| {
                 json.raw(body);
@@ -111,7 +135,7 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
             admin::finish(core, pending, status, at, |json| {
                 json.raw(body);
             });
-            intake::ended(core);
+            intake::ended(core, at);
         }
         Purpose::Request(work) => {
             let trade = core.trade.as_mut();

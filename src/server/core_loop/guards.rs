@@ -1,46 +1,86 @@
 //! What cancels a key's orders when its owner cannot: a missed beat, a lost connection, a tripped
-//! breaker.
+//! breaker. And what a freeze began before the start and did not end.
 //!
 //! The server does it by itself: an act goes from shard to shard, and for a missed beat to the registrar at the end,
-//! which removes the switch. On a shard whose log has no room, or that has very many of these orders, it goes on in the
+//! which removes the switch. It means the orders that are there when it sets out; what the owner places meanwhile, over
+//! another connection, stays. On a shard whose log has no room, or that has very many of these orders, it goes on in the
 //! next turn; an act that finds no room on its way is sent again in the next turn, so none is ever lost while the process
 //! lives. After a restart an armed switch is still armed, and goes off again.
 
+use std::collections::btree_map::Entry;
+
 use super::acts;
 use super::{CoreLoop, REGISTRAR_LOOP};
-use crate::domain::{ApiKey, TimeMs, WalletNo};
+use crate::domain::{ApiKey, Position, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
+use crate::server::connections::connection::KeyName;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::threads::shared::Phase;
 use crate::server::trading::Trade;
 use crate::server::trading::work::WorkNo;
+use crate::shard::OrderScope;
 
 /// Switches and breakers that are dealt with in one turn, so that orders come in between.
 const FIRED_PER_TURN: usize = 16;
 
-/// The key whose orders are removed, and why.
+/// Whose orders are removed, and why.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Gone {
-    /// The key's owner.
-    pub(crate) principal: WalletNo,
-    /// The key that the orders came with.
-    pub(crate) key: ApiKey,
-    /// A missed beat, a lost connection or a tripped breaker.
-    pub(crate) reason: RemovalReason,
+struct Gone {
+    principal: WalletNo,
+    /// Those that came with this key; none means all.
+    key: Option<ApiKey>,
+    reason: RemovalReason,
 }
 
-/// Sets out to cancel a key's orders on every shard.
-pub(crate) fn cancel(core: &mut CoreLoop, gone: Gone) {
-    let job = ActJob::new(Purpose::House, Binding::Nobody, on_shard(0, gone));
+/// Sets out to remove orders from every shard, those that were placed `before`.
+fn cancel(core: &mut CoreLoop, purpose: Purpose, gone: Gone, before: Position) {
+    let job = ActJob::new(purpose, Binding::Nobody, on_shard(0, gone, before));
     acts::send(core, 0, Box::new(job));
 }
 
-/// Cancels the orders of a key whose connection is lost. One of them may still be on its way to a shard, so the
-/// connection's `last` request is decided first.
-pub(crate) fn lost(core: &mut CoreLoop, gone: Gone, last: Option<WorkNo>) {
+/// The end of what is claimed of the log: every order that any shard has taken is before it.
+fn claimed(core: &CoreLoop) -> Position {
+    core.marks.as_ref().map_or(Position(0), |marks| marks.log().claimed())
+}
+
+/// Cancels the orders of a key whose connection is lost. One of them may still be on its way to a shard, so a `last`
+/// request that places orders is decided first.
+pub(crate) fn lost(core: &mut CoreLoop, name: KeyName, last: Option<WorkNo>) {
     match last {
-        Some(work) => core.lost.push((gone, work)),
-        None => cancel(core, gone),
+        Some(work) if may_place(core, work) => core.lost.push((name, work)),
+        _ => cancel_lost(core, name),
+    }
+}
+
+fn may_place(core: &CoreLoop, work: WorkNo) -> bool {
+    core.trade.as_ref().is_some_and(|trade| trade.works.may_place(work))
+}
+
+/// Cancels the orders of a key that has lost a connection. If it loses others meanwhile, however many, that is done once
+/// more for all of them.
+fn cancel_lost(core: &mut CoreLoop, name: KeyName) {
+    let before = claimed(core);
+    match core.losing.entry(name) {
+        Entry::Occupied(mut others) => drop(others.insert(Some(before))),
+        Entry::Vacant(place) => {
+            place.insert(None);
+            send_lost(core, name, before);
+        }
+    }
+}
+
+fn send_lost(core: &mut CoreLoop, name: KeyName, before: Position) {
+    let (principal, key) = name;
+    let gone = Gone { principal, key: Some(key), reason: RemovalReason::Disconnected };
+    cancel(core, Purpose::Lost(name), gone, before);
+}
+
+/// The orders of a key that had lost a connection have left every shard.
+pub(crate) fn lost_is_over(core: &mut CoreLoop, name: KeyName) {
+    let others = core.losing.get_mut(&name).expect("it is kept until this");
+    match others.take() {
+        Some(before) => send_lost(core, name, before),
+        None => drop(core.losing.remove(&name)),
     }
 }
 
@@ -56,18 +96,13 @@ pub(crate) fn look(core: &mut CoreLoop) {
         let Some(gone) = next(core) else {
             break;
         };
-        cancel(core, gone);
+        let before = claimed(core);
+        cancel(core, Purpose::House, gone, before);
     }
-    while let Some(gone) = next_lost(core) {
-        cancel(core, gone);
+    while let Some(at) = core.lost.iter().position(|(_, work)| !may_place(core, *work)) {
+        let (name, _) = core.lost.swap_remove(at);
+        cancel_lost(core, name);
     }
-}
-
-fn next_lost(core: &mut CoreLoop) -> Option<Gone> {
-    let trade = core.trade.as_ref();
-    let open = |work: WorkNo| trade.is_some_and(|trade| trade.works.is_undecided(work));
-    let at = core.lost.iter().position(|(_, work)| !open(*work))?;
-    Some(core.lost.swap_remove(at).0)
 }
 
 fn next(core: &mut CoreLoop) -> Option<Gone> {
@@ -75,33 +110,41 @@ fn next(core: &mut CoreLoop) -> Option<Gone> {
     let steady_ms = core.shared.clock.steady_ms(core.elapsed_ms);
     let trade = core.trade.as_mut()?;
     let registrar = trade.registrar.as_mut()?;
-    let named = |reason| move |(principal, key)| Gone { principal, key, reason };
+    let named = |reason| move |(principal, key)| Gone { principal, key: Some(key), reason };
+    let frozen = |principal| Gone { principal, key: None, reason: RemovalReason::Operator };
     let missed = registrar.next_missed(steady_ms).map(named(RemovalReason::HeartbeatMissed));
-    missed.or_else(|| registrar.next_tripped(now).map(named(RemovalReason::FillRate)))
+    missed
+        .or_else(|| registrar.next_tripped(now).map(named(RemovalReason::FillRate)))
+        .or_else(|| registrar.next_frozen().map(frozen))
 }
 
-fn on_shard(shard: usize, gone: Gone) -> Errand {
-    Box::new(move |trade: &mut Trade, now: TimeMs| {
+fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
+    Box::new(move |trade: &mut Trade, _: TimeMs| {
+        let Gone { principal, key, reason } = gone;
         let then = move |trade: &mut Trade, _| {
             if shard + 1 < usize::from(trade.shards) {
-                return Report::Next(shard + 1, on_shard(shard + 1, gone));
+                return Report::Next(shard + 1, on_shard(shard + 1, gone, before));
             }
-            match gone.reason {
-                RemovalReason::HeartbeatMissed => Report::Next(REGISTRAR_LOOP, went_off(gone)),
+            match (reason, key) {
+                (RemovalReason::HeartbeatMissed, Some(key)) => {
+                    Report::Next(REGISTRAR_LOOP, went_off((principal, key)))
+                }
                 _ => Report::Answer(200, Vec::new()),
             }
         };
-        trade.remove_orders(now, (gone.principal, Some(gone.key)), gone.reason, Box::new(then))
+        let scope = OrderScope { key, before: Some(before), ..OrderScope::ALL };
+        trade.remove_orders((principal, scope), reason, Box::new(then))
     })
 }
 
-fn went_off(gone: Gone) -> Errand {
+fn went_off(name: KeyName) -> Errand {
     Box::new(move |trade: &mut Trade, now: TimeMs| {
+        let (principal, key) = name;
         let registrar = trade.own_registrar();
-        if registrar.switch_went_off(now, gone.principal, gone.key) {
+        if registrar.switch_went_off(now, principal, key) {
             Report::Answer(200, Vec::new())
         } else {
-            Report::Next(REGISTRAR_LOOP, went_off(gone))
+            Report::Next(REGISTRAR_LOOP, went_off(name))
         }
     })
 }

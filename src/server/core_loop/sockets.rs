@@ -5,10 +5,9 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use super::CoreLoop;
-use super::guards::{self, Gone};
+use super::guards;
 use super::refuse;
 use crate::domain::Position;
-use crate::journal::layout::RemovalReason;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::house::SAY_EVERY_MS;
@@ -223,9 +222,9 @@ impl CoreLoop {
     }
 
     /// Removes the orders of a key whose connection is lost, once that connection's last request is decided.
-    pub(super) fn lost(&mut self, (principal, key): KeyName, last: Option<WorkNo>) {
+    pub(super) fn lost(&mut self, key: KeyName, last: Option<WorkNo>) {
         if self.shared.phase() == Phase::Serving {
-            guards::lost(self, Gone { principal, key, reason: RemovalReason::Disconnected }, last);
+            guards::lost(self, key, last);
         }
     }
 

@@ -15,7 +15,7 @@ use crate::server::reading::follows::Follows;
 use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 
 /// Messages taken from one other loop in one turn.
-const MESSAGES_PER_TURN: usize = 64;
+pub(super) const MESSAGES_PER_TURN: usize = 64;
 
 /// Errands that go on in one turn; others wait for theirs.
 const PIECES_PER_TURN: usize = 4;
@@ -208,7 +208,7 @@ impl CoreLoop {
             Follows::Reader(reading) => {
                 let busy = busy | reading.work(mark, self.now, self.elapsed_ms);
                 self.hand_on_reads();
-                busy | snapshotter::answer(self) | intake::look_for_room(self)
+                busy | snapshotter::answer(self) | intake::go_on_importing(self)
             }
         }
     }

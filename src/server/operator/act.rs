@@ -19,6 +19,7 @@ use crate::server::requests::refusal;
 use crate::server::requests::request::Request;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::trading::Trade;
+use crate::shard::OrderScope;
 
 /// Takes a request that was admitted and that the listener does not answer itself.
 pub(crate) fn begin(
@@ -148,7 +149,7 @@ impl Freezing {
 /// Removes the orders of a frozen principal from this shard on; `removed` have left the shards before it. None can
 /// come any more, as every shard sees by now that it is frozen.
 fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
-    Box::new(move |trade, now| {
+    Box::new(move |trade, _| {
         let then = move |trade: &mut Trade, here: usize| {
             let removed = removed + here;
             if shard + 1 < usize::from(trade.shards) {
@@ -159,7 +160,8 @@ fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
                 json.key("ordersRemoved").number(removed as u64);
             })
         };
-        trade.remove_orders(now, (about.principal, None), RemovalReason::Operator, Box::new(then))
+        let all = (about.principal, OrderScope::ALL);
+        trade.remove_orders(all, RemovalReason::Operator, Box::new(then))
     })
 }
 

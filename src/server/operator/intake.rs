@@ -1,10 +1,10 @@
 //! An import on its way into the exchange: what each row changes is decided against the ledger on
 //! the reader's loop, then done by the registrar in pieces, so that orders go on in between.
 //!
-//! What was decided against an older state is judged again by the registrar, which refuses what
-//! came twice. Requests are done one after the other, in the order in which they came, whatever
-//! connection they came on; when the log has no room for more, the one that is under way waits for
-//! it ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
+//! Requests are done one after the other, in the order in which they came, whatever connection they came on, and each
+//! is decided against what the one before it left. What somebody else has added since is judged again by the registrar,
+//! which refuses what came twice. When the log has no room for more, the one that is under way waits for it
+//! ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
 //!
 //! A market's text is written **last**, after its tick, its closing and its result. A process that
 //! dies in between leaves the old text, so the next import finds the row new and does the rest.
@@ -19,13 +19,14 @@ use crate::catalog::{
     Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, LIVE_RESULT, LIVE_TICK, MarketStep,
     MarketUpdate, Refused, TextStep, kept_result, kept_tick, market_step, text_step,
 };
-use crate::domain::{MarketNo, Mode, Payout, Reject, Tick, TimeMs};
+use crate::domain::{MarketNo, Mode, Payout, Position, Reject, Tick, TimeMs};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 use crate::registrar::{self, NewMarket};
 use crate::server::connections::connection::OPEN_MAX;
 use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
+use crate::server::reading::Reading;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::trading::Trade;
 use crate::shard;
@@ -105,8 +106,10 @@ const OLDER: usize = 3;
 /// Imports that were read and are not done; they are on the reader's loop.
 #[derive(Default)]
 pub(crate) struct Imports {
-    waiting: VecDeque<(Pending, Errand)>,
+    waiting: VecDeque<(Pending, Import)>,
     is_one_under_way: bool,
+    /// The position of the log at which the last one was done.
+    done_at: Position,
     /// The one under way, if it waits for room in the log; and until when.
     short_of_room: Option<(Box<ActJob>, u64)>,
 }
@@ -136,28 +139,43 @@ pub(super) fn begin(core: &mut CoreLoop, pending: Pending, body: &[u8]) -> Resul
         return Err(Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again"));
     }
     act::room(core, REGISTRAR_LOOP)?;
-    let errand = errand(core, body)?;
-    core.desk.imports.waiting.push_back((pending, errand));
+    let import = Import::read(body, &core.shared.plan.market_defaults).map_err(|fault| {
+        Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
+    })?;
+    core.desk.imports.waiting.push_back((pending, import));
     send_next(core);
     Ok(())
 }
 
-/// The import under way is answered.
-pub(in crate::server) fn ended(core: &mut CoreLoop) {
+/// The import under way is done, and the log has all of it before `at`.
+pub(in crate::server) fn ended(core: &mut CoreLoop, at: Position) {
     core.desk.imports.is_one_under_way = false;
-    send_next(core);
+    core.desk.imports.done_at = at;
 }
 
-fn send_next(core: &mut CoreLoop) {
-    let imports = &mut core.desk.imports;
-    if imports.is_one_under_way {
-        return;
+/// Begins with the next import, once the reader's state has all of the last one. Returns whether it did.
+fn send_next(core: &mut CoreLoop) -> bool {
+    let imports = &core.desk.imports;
+    let applied = core.follows.reading().map_or(Position(0), Reading::applied);
+    if imports.is_one_under_way || applied < imports.done_at {
+        return false;
     }
-    if let Some((pending, errand)) = imports.waiting.pop_front() {
-        imports.is_one_under_way = true;
-        let job = ActJob::new(Purpose::Import(pending), Binding::Nobody, errand);
-        acts::send(core, REGISTRAR_LOOP, Box::new(job));
-    }
+    let Some((pending, import)) = core.desk.imports.waiting.pop_front() else {
+        return false;
+    };
+    core.desk.imports.is_one_under_way = true;
+    let errand = errand(plan(core, &import));
+    acts::send(
+        core,
+        REGISTRAR_LOOP,
+        Box::new(ActJob::new(Purpose::Import(pending), Binding::Nobody, errand)),
+    );
+    true
+}
+
+/// Goes on with imports, if there is something to go on with. Returns whether it did.
+pub(in crate::server) fn go_on_importing(core: &mut CoreLoop) -> bool {
+    look_for_room(core) || send_next(core)
 }
 
 /// The import under way goes on when the log has room.
@@ -168,7 +186,7 @@ pub(in crate::server) fn wait_for_room(core: &mut CoreLoop, job: Box<ActJob>) {
 
 /// Resumes the import under way if there is room, or refuses it if its time is over. Returns
 /// whether it did either.
-pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
+fn look_for_room(core: &mut CoreLoop) -> bool {
     let Some((_, until_ms)) = &core.desk.imports.short_of_room else {
         return false;
     };
@@ -190,13 +208,8 @@ pub(in crate::server) fn look_for_room(core: &mut CoreLoop) -> bool {
     true
 }
 
-/// The errand that takes in what `body` holds.
-fn errand(core: &CoreLoop, body: &[u8]) -> Result<Errand, Refusal> {
-    let import = Import::read(body, &core.shared.plan.market_defaults).map_err(|fault| {
-        Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
-    })?;
-    let run = plan(core, &import);
-    Ok(Box::new(move |trade, now| if run.changes.is_empty() { go_on(trade, now, run) } else { change(run) }))
+fn errand(run: Run) -> Errand {
+    Box::new(move |trade, now| if run.changes.is_empty() { go_on(trade, now, run) } else { change(run) })
 }
 
 /// What every row changes.

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use crate::memory::ring::{Consumer, Producer, ring};
 
 /// Slots of a ring; an ask is about 1 KiB.
-const RING_SLOTS: usize = 256;
+pub(crate) const RING_SLOTS: usize = 256;
 /// Slots of a ring that new orders leave to cancels.
 const CANCEL_SHARE: usize = 64;
 /// Letters on their way from one loop to another.

@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::server::connections::Client;
-use crate::server::connections::connection::Carried;
+use crate::server::connections::connection::{Carried, KeyName};
 use crate::server::operator::admin::Pending;
 use crate::server::requests::toll::Toll;
 use crate::server::trading::Trade;
@@ -163,6 +163,8 @@ pub(crate) enum Purpose {
     Request(u32),
     /// Nobody: the server acts by itself.
     House,
+    /// Nobody: orders leave because this key has lost a connection.
+    Lost(KeyName),
 }
 
 /// Whether every loop must have seen an act before it is answered.
@@ -170,7 +172,8 @@ pub(crate) enum Purpose {
 pub(crate) enum Binding {
     /// It concerns nobody else, or publishing it is enough.
     Nobody,
-    /// Every trading loop must have begun a later turn: freeze, revoke, link, modes.
+    /// Every trading loop must have begun a later turn, and every shard have read what they judged before that: freeze,
+    /// revoke, link, modes.
     EveryShard,
 }
 

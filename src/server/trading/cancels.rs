@@ -11,7 +11,7 @@
 use super::Trade;
 use super::wide::{Wide, WideJob};
 use super::work::Work;
-use crate::domain::{ApiKey, OrderId, Position, TimeMs, WalletNo};
+use crate::domain::{OrderId, Position, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
 use crate::json::answer::{NotCancelled, WhyNot};
 use crate::json::read::CancelScope;
@@ -110,7 +110,7 @@ impl Trade {
             self.works.came(work);
             return;
         }
-        let scope = OrderScope { market: market.flatten(), token: token.flatten() };
+        let scope = OrderScope { market: market.flatten(), token: token.flatten(), ..OrderScope::ALL };
         self.cancel_wide(work, caller, scope, now, mesh);
     }
 
@@ -226,7 +226,7 @@ impl Trade {
         if let Wide::Cancel(scope) = job.wide
             && !std::mem::replace(&mut job.is_begun, true)
         {
-            self.own_shard().choose_open(principal, scope, None, &mut job.leaving);
+            self.own_shard().choose_open(principal, scope, &mut job.leaving);
             self.count_in_vain(principal);
         }
         let (reason, before) = (RemovalReason::Cancelled, job.cancelled.len());
@@ -255,19 +255,26 @@ impl Trade {
         }
     }
 
-    /// Removes a principal's orders from this shard, or those of one of its keys: a piece now, and one in each turn that
-    /// follows. Then does what is to be done `then`, which gets how many have left.
+    /// Removes a principal's orders from this shard, as far as they are in `scope` when that begins: a piece in each of
+    /// the turns to come. Then does what is to be done `then`, which gets how many have left.
     pub(in crate::server) fn remove_orders(
-        &mut self,
-        now: TimeMs,
-        (principal, key): (WalletNo, Option<ApiKey>),
+        &self,
+        (principal, scope): (WalletNo, OrderScope),
         reason: RemovalReason,
         then: Then,
     ) -> Report {
-        let mut leaving = Leaving::default();
-        self.own_shard().choose_open(principal, OrderScope::ALL, key.as_ref(), &mut leaving);
-        self.count_in_vain(principal);
-        self.remove_some(now, leaving, 0, reason, then)
+        self.go_on_here(Box::new(move |trade, now| {
+            let mut leaving = Leaving::default();
+            trade.own_shard().choose_open(principal, scope, &mut leaving);
+            trade.count_in_vain(principal);
+            trade.remove_some(now, leaving, 0, reason, then)
+        }))
+    }
+
+    /// Goes on with an errand in a turn to come, of which each has a few.
+    pub(in crate::server) fn go_on_here(&self, errand: Errand) -> Report {
+        let here = self.shard_no.expect("a loop with a shard");
+        Report::Next(here.0.into(), errand)
     }
 
     fn remove_some(
@@ -285,9 +292,7 @@ impl Trade {
         if leaving.is_over() {
             return then(self, left);
         }
-        let here = self.shard_no.expect("a loop with a shard");
-        let next: Errand = Box::new(move |trade, now| trade.remove_some(now, leaving, left, reason, then));
-        Report::Next(here.0.into(), next)
+        self.go_on_here(Box::new(move |trade, now| trade.remove_some(now, leaving, left, reason, then)))
     }
 
     fn begin_cancel(&mut self, work: u32, caller: &Caller) {

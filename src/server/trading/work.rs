@@ -290,10 +290,11 @@ impl Works {
         WorkNo { place, serial: self.places[place as usize].serial }
     }
 
-    /// True while some shard has not decided about the request.
-    pub(crate) fn is_undecided(&self, work: WorkNo) -> bool {
+    /// Whether a request may still place orders: some shard has not decided about it.
+    pub(crate) fn may_place(&self, work: WorkNo) -> bool {
         let place = &self.places[work.place as usize];
-        place.serial == work.serial && place.open > 0
+        let places = matches!(place.form, Form::Order | Form::Orders | Form::Replace);
+        places && place.serial == work.serial && place.open > 0
     }
 
     /// A request under way.
@@ -342,15 +343,15 @@ mod tests {
         works.expect(place);
         works.expect(place);
         works.came(place);
-        assert!(works.is_undecided(name));
+        assert!(works.may_place(name));
         assert_eq!(works.next_finished(), None);
         works.came(place);
         assert_eq!(works.next_finished(), Some(place));
-        assert!(!works.is_undecided(name));
+        assert!(!works.may_place(name));
         works.end();
         works.begin(asker, Dialect::Poly, Form::Orders);
         works.expect(place);
-        assert!(!works.is_undecided(name));
+        assert!(!works.may_place(name));
         works.came(place);
         works.end();
         assert_eq!(works.next_finished(), None);
