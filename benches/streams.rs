@@ -63,8 +63,13 @@ fn main() {
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum })
         .expect("10,100 descriptors are allowed: raise the limit (ulimit -Hn)");
     let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
-    let settings =
-        ["journal.durability=committed", "cpu.policy=unpinned", "cpu.shards=1", "sizes.connections=10100"];
+    let settings = [
+        "journal.durability=committed",
+        "cpu.policy=unpinned",
+        "cpu.shards=1",
+        "sizes.connections=10100",
+        "sizes.connections_per_address=10100",
+    ];
     let settings = settings.map(str::to_owned);
     let on_server = pin(SERVER_CPU);
     let outcry = Outcry::start(directory.path(), &settings);
