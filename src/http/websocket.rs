@@ -206,6 +206,23 @@ impl Frames {
         Ok((Some(said), used))
     }
 
+    /// Whether `input` holds what [`Frames::next`] would hand out as a message or a ping, unless it finds a fault.
+    #[must_use]
+    pub fn has_message(mut input: &[u8]) -> bool {
+        while let [first, second, rest @ ..] = input
+            && let Ok(Some(payload_bytes)) = payload_bytes(*second, rest)
+            && let Some(behind) = input.get(header_bytes(*second) + payload_bytes..)
+        {
+            match first & OPCODE {
+                opcode if opcode == Opcode::Ping as u8 => return true,
+                opcode if opcode == Opcode::Pong as u8 || opcode == Opcode::Close as u8 => return false,
+                _ if first & LAST != 0 => return true,
+                _ => input = behind,
+            }
+        }
+        false
+    }
+
     /// The length of the frame that is not whole yet, as far as its header has arrived: at most
     /// [`FRAME_BYTES_MAX`]. Valid after [`Frames::next`] gave `None`; counted from the first byte
     /// that was not used.

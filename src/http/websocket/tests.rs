@@ -31,12 +31,15 @@ impl From<Said<'_>> for Heard {
 fn drained(frames: &mut Frames, input: &mut Vec<u8>) -> Vec<Heard> {
     let mut heard = Vec::new();
     loop {
+        let has_message = Frames::has_message(input) && !frames.over;
         match frames.next(input) {
             Ok((Some(said), used)) => {
+                assert_eq!(has_message, matches!(said, Said::Text(_) | Said::Ping(_)), "{said:?}");
                 heard.push(said.into());
                 input.drain(..used);
             }
             Ok((None, used)) => {
+                assert!(!has_message);
                 input.drain(..used);
                 assert!(input.is_empty() || input.len() < frames.needs(), "a whole frame is not left");
                 assert!(frames.needs() <= FRAME_BYTES_MAX);

@@ -69,7 +69,7 @@ pub(crate) struct Stream {
     pub(crate) channel: Channel,
     /// Who pays for its messages.
     pub(crate) party: Party,
-    /// Whether its next message is paid for.
+    /// Whether its next message, which had to wait for that, is paid for.
     pub(crate) has_paid: bool,
     /// When its client is told next how far its streams are.
     pub(crate) beat_at_ms: u64,

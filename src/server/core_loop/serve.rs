@@ -139,7 +139,7 @@ impl CoreLoop {
             self.connections.put(slot, connection);
             return false;
         }
-        if was_held {
+        if was_held && connection.may_ask() {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
         }
         let client = Client { slot, generation: connection.generation };

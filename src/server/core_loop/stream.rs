@@ -132,7 +132,7 @@ impl CoreLoop {
             if ANSWER_BYTES_PER_TURN <= waiting_bytes - told_bytes {
                 break;
             }
-            if !self.pay_for_message(connection) {
+            if Frames::has_message(connection.input.unread()) && !self.pay_for_message(connection) {
                 return Step::Held;
             }
             let held = self.shared.held.of(connection.door, connection.peer);
@@ -344,14 +344,16 @@ impl CoreLoop {
         let now_ms = self.elapsed_ms;
         let stream = connection.stream.as_mut().expect("it is a stream");
         let (beats, pings) = (stream.beat_at_ms <= now_ms, stream.ping_at_ms <= now_ms);
-        let unknown = stream.known_by_ms <= now_ms;
         if beats {
             stream.beat_at_ms = now_ms + BEAT_MS;
         }
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        let is_late = connection.read_by_ms <= now_ms && !connection.is_kept_waiting();
+        let known_by_ms = stream.known_by_ms;
+        let is_asked = !connection.is_kept_waiting();
+        let (is_late, unknown) =
+            (is_asked && connection.read_by_ms <= now_ms, is_asked && known_by_ms <= now_ms);
         if !connection.may_ask() && is_late {
             return self.leave(slot, connection);
         }
@@ -478,6 +480,7 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     }
     websocket::push_close(connection.line.output(), code, reason);
     connection.hear_no_more();
+    connection.line.forget_front();
     let unread = connection.input.unread().len();
     connection.input.used(unread);
 }
