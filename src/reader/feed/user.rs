@@ -51,20 +51,21 @@ impl Reader {
         self.index.principal(caller.principal).map_or(0, |principal| principal.events)
     }
 
-    /// The work of telling an event: that of looking at each order that it names.
-    fn work_of(&self, event: &Event) -> u64 {
-        let of_order = |order: Position| match self.ledger.order_at(order) {
-            Some(_) => WORK_OF_ORDER,
-            None => WORK_OF_ARCHIVED,
+    /// Whether telling these events, for which each order that they name is looked at, is work for one message.
+    fn can_tell(&self, events: &[&Event]) -> bool {
+        let mut left = REPLAYED_WORK_MAX;
+        let mut takes = |order: Position| {
+            let work = if self.ledger.order_at(order).is_some() { WORK_OF_ORDER } else { WORK_OF_ARCHIVED };
+            left.checked_sub(work).map(|less| left = less).is_some()
         };
-        match event.what {
-            What::Order { order, .. } => of_order(order),
+        events.iter().all(|event| match event.what {
+            What::Order { order, .. } => takes(order),
             What::Trade { taker, .. } => {
                 let trade = self.index.trade_at(taker).map(|index| self.index.trade(index));
-                let legs = trade.expect("an event names a trade that the index has").legs;
-                of_order(taker) + legs.iter().map(|leg| of_order(leg.maker)).sum::<u64>()
+                let trade = trade.expect("an event names a trade that the index has");
+                takes(taker) && trade.legs.iter().all(|leg| takes(leg.maker))
             }
-        }
+        })
     }
 }
 
@@ -152,9 +153,7 @@ impl Feed {
         let events = since
             .filter(|since| same_stream && sequence.saturating_sub(*since) <= REPLAYED_MAX)
             .and_then(|since| reader.recent.events_from(caller.principal, since, sequence))
-            .filter(|events| {
-                events.iter().map(|event| reader.work_of(event)).sum::<u64>() <= REPLAYED_WORK_MAX
-            });
+            .filter(|events| reader.can_tell(events));
         self.say_account(client, reader, ask.operation, &unknown, events.is_some(), now);
         for event in events.into_iter().flatten() {
             self.tell_some(&[client], reader, &caller, event, now);
