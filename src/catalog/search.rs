@@ -24,8 +24,9 @@
 //! and if that is empty too, all tiers with typos, first only in words that no text has, then in
 //! all words. A word of four letters or more may be one edit away, of eight or more two
 //! ([`words::typos_max`]). An edit is a letter too many, a letter too few, a wrong letter, or two
-//! neighbours swapped. Words with digits are taken literally: 2025 is not a typo of 2026. What a
-//! filter leaves out does not count as a match.
+//! neighbours swapped. Words with digits are taken literally: 2025 is not a typo of 2026. So are words of more than 32
+//! letters, and all of them where more than [`WORDS_WITH_TYPOS_MAX`] might have typos: near words are looked up one by
+//! one. What a filter leaves out does not count as a match.
 //!
 //! The postings are `tantivy`'s (`index`); what is ranked by is kept beside it (`hits`, `tags`).
 //! What was found in the index is cached until the index changes (`recent`), so that the next page
@@ -49,6 +50,9 @@ use recent::{Pass, Recent};
 use std::rc::Rc;
 use tags::Tags;
 use words::{Edits, Wanted};
+
+/// Words of a query that may have typos at once. Titles have some ten words, of which few are mistyped.
+const WORDS_WITH_TYPOS_MAX: usize = 8;
 
 /// The longest search term in bytes: three times the longest title of 5,690 real ones.
 pub const TERM_BYTES_MAX: usize = 512;
@@ -292,7 +296,8 @@ impl Search {
             }
         }
         for edits in [unknown, all] {
-            if edits == tried {
+            let with_typos = edits.iter().filter(|edits| 0 < **edits).count();
+            if edits == tried || WORDS_WITH_TYPOS_MAX < with_typos {
                 continue;
             }
             let found = self.with_edits(wanted, &edits, filter)?;

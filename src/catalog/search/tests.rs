@@ -281,6 +281,19 @@ fn a_word_that_is_known_is_only_taken_for_a_typo_if_nothing_else_helps() {
 }
 
 #[test]
+fn a_query_may_have_typos_in_eight_of_its_words() {
+    let title = "alpha bravo charlie delta golf hotel india juliett kilo";
+    let mut world = Texts { events: vec![json!({"id": "1", "title": title})], ..Texts::default() }.world();
+    for (typos, found) in [(0, true), (1, true), (8, true), (9, false)] {
+        let mistyped = |(at, word): (usize, &str)| {
+            if at < typos { word.replacen(char::is_alphabetic, "z", 1) } else { word.to_owned() }
+        };
+        let term: Vec<String> = title.split(' ').enumerate().map(mistyped).collect();
+        assert_eq!(world.ids(&query(&term.join(" "))).len(), usize::from(found), "{typos} typos");
+    }
+}
+
+#[test]
 fn a_text_that_is_put_again_replaces_what_was_there() {
     let mut world = Texts {
         events: vec![

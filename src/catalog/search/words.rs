@@ -21,6 +21,9 @@ const LETTERS_PER_TYPO: usize = 4;
 /// The most edits that the library's automata take.
 const TYPOS_MAX: u8 = 2;
 
+/// Letters of the longest word that may have typos: what is near a longer one takes megabytes to describe.
+const LETTERS_MAX: usize = 32;
+
 /// Beginnings with fewer letters are only matched in titles and questions.
 const BEGINNING_LETTERS_MIN: usize = 3;
 
@@ -180,10 +183,11 @@ impl Wanted {
 
 /// How many typos a word may have.
 pub(super) fn typos_max(word: &str) -> u8 {
-    if word.contains(|letter: char| letter.is_ascii_digit()) {
+    let letters = word.chars().count();
+    if LETTERS_MAX < letters || word.contains(|letter: char| letter.is_ascii_digit()) {
         return 0;
     }
-    u8::try_from(word.chars().count() / LETTERS_PER_TYPO).unwrap_or(TYPOS_MAX).min(TYPOS_MAX)
+    u8::try_from(letters / LETTERS_PER_TYPO).unwrap_or(TYPOS_MAX).min(TYPOS_MAX)
 }
 
 /// The fewest edits that make `wanted` from `word`, or from a beginning of it if the wanted word is
@@ -264,5 +268,6 @@ mod tests {
         {
             assert_eq!(typos_max(word), typos, "{word}");
         }
+        assert_eq!([32, 33].map(|letters| typos_max(&"a".repeat(letters))), [2, 0]);
     }
 }

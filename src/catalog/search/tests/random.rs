@@ -229,7 +229,10 @@ fn naive(world: &World, term: &str, filter: &Filter) -> Vec<String> {
     let unknown =
         wanted.words().iter().map(|word| if is_known(word) { 0 } else { words::typos_max(&word.text) });
     let hits: Vec<_> = everything.iter().filter(|hit| naive_passes(hit, filter)).collect();
-    for edits in [wanted.no_edits(), unknown.collect(), wanted.edits_max()] {
+    let few = |edits: &words::Edits| {
+        edits.iter().filter(|edits| 0 < **edits).count() <= super::super::WORDS_WITH_TYPOS_MAX
+    };
+    for edits in [wanted.no_edits(), unknown.collect(), wanted.edits_max()].into_iter().filter(few) {
         let exact = edits == wanted.no_edits();
         let has_all = |text: &String| wanted.all_in(&words::words(text), &edits);
         let text_has_all = |heading: &str, text: &str| text_has_all(&wanted, heading, text, &edits);
