@@ -507,7 +507,7 @@ impl Reading {
 
     /// The headers that every answer has.
     fn extras(&self, job: &ReadJob) -> Extras<'static> {
-        let seq = Some(self.applied().0);
+        let seq = Some(self.applied().max(job.at).0);
         let rate_limit = job.toll.head();
         Extras { connection: connection_word(job.keep_alive), seq, rate_limit, ..Extras::default() }
     }
