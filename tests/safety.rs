@@ -226,6 +226,36 @@ fn hundreds_of_orders_leave_at_once_and_what_comes_after_them_stays() {
     }
 }
 
+#[test]
+fn what_one_client_sends_is_done_in_the_order_in_which_it_was_sent() {
+    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
+        let mut site = Site::start(shards, ingress);
+        site.many_bids(false, LEAVING_PER_PIECE + 9);
+        // The bids are 1 each, and the maker has 10,000: this one has money only once they have left.
+        let order = site.maker.sign(&site.wish(0, Side::Buy, 90, 11_000));
+        let mut requests = site.maker.request("DELETE", "/cancel-all", "");
+        requests.extend(site.maker.request("POST", "/order", &order.body));
+        // A breaker that is set is there for the next order, and one that is reset lets it pass.
+        requests.extend(site.maker.request("POST", "/breaker", "{\"quantity\":\"5\",\"interval_ms\":8000}"));
+        site.connection.send(&requests).unwrap();
+        let canceled = site.connection.answer().unwrap().json();
+        assert_eq!(canceled["canceled"].as_array().unwrap().len(), 2 * (LEAVING_PER_PIECE + 9));
+        let placed = site.connection.answer().unwrap().json();
+        assert_eq!(placed["status"], "live", "{placed}");
+        assert_eq!(site.connection.answer().unwrap().status, 200);
+        assert_eq!(site.sell(0, 90, 5).status, 200);
+        assert_eq!(site.ask("GET", "/breaker", "").json()["tripped"], true);
+        let order = site.maker.sign(&site.wish(0, Side::Buy, 10, 5));
+        let mut requests = site.maker.request("POST", "/breaker/reset", "");
+        requests.extend(site.maker.request("POST", "/order", &order.body));
+        site.connection.send(&requests).unwrap();
+        assert_eq!(site.connection.answer().unwrap().json()["tripped"], false);
+        let placed = site.connection.answer().unwrap().json();
+        assert_eq!(placed["status"], "live", "{placed}");
+        site.exchange.stop();
+    }
+}
+
 /// The id that a beat must show, and its answer.
 #[test]
 fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {

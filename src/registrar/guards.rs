@@ -80,7 +80,8 @@ impl Guards {
         let tripped: Vec<KeyName> = tripped.map(|(principal, key, _)| (principal, key)).collect();
         let frozen: BTreeSet<WalletNo> =
             ledger.wallets().iter().filter(|row| row.frozen).map(|row| row.wallet).collect();
-        let live = ledger.markets().iter().flat_map(|row| ledger.live_orders(row.market));
+        let markets = if frozen.is_empty() { &[][..] } else { ledger.markets() };
+        let live = markets.iter().flat_map(|row| ledger.live_orders(row.market));
         let open: BTreeSet<WalletNo> =
             live.map(|order| order.principal).filter(|principal| frozen.contains(principal)).collect();
         Self {

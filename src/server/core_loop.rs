@@ -133,8 +133,8 @@ pub(crate) struct CoreLoop {
     told_journal: Position,
     /// The position up to which answers could leave at the last release.
     released: Position,
-    /// Errands that continue on this loop in the next turn, each with the loop that sent it.
-    going_on: VecDeque<(usize, Box<ActJob>)>,
+    /// Errands that wait for their turn on this loop or continue on it, each with the loop that sent it.
+    errands: VecDeque<(usize, Box<ActJob>)>,
     /// The server's own acts for which the post had no room, each with the loop that it goes to.
     unsent: VecDeque<(usize, Box<ActJob>)>,
     /// Keys whose connections are lost, each with the request that has to be decided first.
@@ -203,7 +203,7 @@ impl CoreLoop {
             trips_looked: 0,
             told_journal: Position(0),
             released: Position(0),
-            going_on: VecDeque::new(),
+            errands: VecDeque::new(),
             unsent: VecDeque::new(),
             lost: Vec::new(),
             losing: BTreeMap::new(),

@@ -202,7 +202,7 @@ impl Trade {
     /// Whether a client's next request has to wait for its last one. What one client sends is done in the order in which
     /// it was sent, whatever the shards: a cancel finds the order sent before it, and positions grow with the answers.
     pub(crate) fn is_behind_its_last(&self, line: &Line) -> bool {
-        line.last_work.is_some_and(|work| self.works.may_place(work))
+        line.last_work.is_some_and(|work| self.works.is_undecided(work))
     }
 
     /// Takes one trading request that is not behind its last one and, if it costs curve operations, may begin.

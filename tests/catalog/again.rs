@@ -140,6 +140,38 @@ fn imports_that_come_together_are_decided_one_after_the_other() {
 }
 
 #[test]
+fn an_import_knows_what_the_one_before_it_added() {
+    let mut site = Site::dev();
+    let mut admin = Connection::open(site.exchange.admin);
+    let event = |title: &str, tag: &str, updated: &str, closed: bool| {
+        let market = row(&json!({"updatedAt": updated, "closed": closed}));
+        let tag = json!({"id": "31", "slug": "sky", "label": tag, "updatedAt": updated});
+        let event = json!({"id": "70", "slug": "e70", "title": title, "updatedAt": updated,
+                           "tags": [tag], "markets": [market]});
+        request("POST", "/import", "", json!([event]).to_string().as_bytes())
+    };
+    let requests = [
+        event("First", "Newest", "2026-01-03T00:00:00Z", false),
+        event("Second", "Older", "2026-01-02T00:00:00Z", false),
+        event("Third", "Newest", "2026-01-04T00:00:00Z", true),
+    ];
+    admin.send(&requests.concat()).unwrap();
+    let said = [(); 3].map(|()| admin.answer().unwrap().json());
+    assert_eq!((&said[0]["marketsAdded"], &said[0]["eventsAdded"]), (&json!(1), &json!(1)), "{}", said[0]);
+    assert_eq!((&said[1]["marketsOlder"], &said[1]["refused"]), (&json!(1), &json!([])), "{}", said[1]);
+    assert_eq!(
+        (&said[2]["marketsUpdated"], &said[2]["eventsUpdated"]),
+        (&json!(1), &json!(1)),
+        "{}",
+        said[2]
+    );
+    assert_eq!(site.read("/events/70")["title"], "Third");
+    assert_eq!(site.read("/events/70")["tags"][0]["label"], "Newest");
+    assert_eq!(site.read("/markets/701")["closed"], true);
+    site.exchange.stop();
+}
+
+#[test]
 fn a_row_without_tokens_leaves_a_market_trading_and_says_so() {
     let mut site = site_with(&json!({}));
     let mut alice = Trader::new(KEYS[2], &mut site.connection);

@@ -5,7 +5,6 @@ use super::guards;
 use super::work::MESSAGES_PER_TURN;
 use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{Mode, Position, Reject};
-use crate::registrar::Refusal;
 use crate::server::operator::admin;
 use crate::server::operator::intake;
 use crate::server::requests::refusal;
@@ -97,22 +96,16 @@ fn once_rings_are_read(turns: usize, status: u16, body: Vec<u8>) -> Errand {
 /// Lets the exchange take cancels at most: an act of the server itself, which nobody waits for. One that is closed stays
 /// closed.
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
-    let job = ActJob::new(Purpose::House, Binding::Nobody, to_cancels_only());
-    send(core, REGISTRAR_LOOP, Box::new(job));
-}
-
-fn to_cancels_only() -> Errand {
-    Box::new(|trade, now| {
+    let errand: Errand = Box::new(|trade, now| {
         if trade.registry.exchange_mode() == Mode::Closed {
             return Report::Answer(200, Vec::new());
         }
         match trade.own_registrar().set_exchange_mode(now, Mode::CancelOnly) {
             Ok(()) => Report::Answer(200, Vec::new()),
-            // The disk that is short may be slow as well.
-            Err(Refusal::LogFull) => Report::Next(REGISTRAR_LOOP, to_cancels_only()),
             Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),
         }
-    })
+    });
+    send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
 }
 
 fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
@@ -124,7 +117,12 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
     let at = job.at;
     match job.purpose {
         Purpose::House if status == 200 => {}
-        Purpose::House => tracing::error!("mode: {}", String::from_utf8_lossy(body)),
+        Purpose::House => {
+            tracing::error!("cancels only: {}; it is tried again", String::from_utf8_lossy(body));
+            if let Some(disk) = &mut core.disk {
+                disk.forget();
+            }
+        }
         Purpose::Lost(key) => guards::lost_is_over(core, key),
         Purpose::Operator(pending) => {
             admin::finish(core, pending, status, at, |json| {

@@ -132,7 +132,10 @@ fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
                 _ => Report::Answer(200, Vec::new()),
             }
         };
-        let scope = OrderScope { key, before: Some(before), ..OrderScope::ALL };
+        // While its breaker is tripped a key gets no new orders, but one may have been judged just before that.
+        let is_tripped =
+            reason == RemovalReason::FillRate && key.is_some_and(|key| trade.registry.has_tripped(&key));
+        let scope = OrderScope { key, before: (!is_tripped).then_some(before), ..OrderScope::ALL };
         trade.remove_orders((principal, scope), reason, Box::new(then))
     })
 }

@@ -17,13 +17,13 @@ use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 /// Messages taken from one other loop in one turn.
 pub(super) const MESSAGES_PER_TURN: usize = 64;
 
-/// Errands that go on in one turn; others wait for theirs.
-const PIECES_PER_TURN: usize = 4;
+/// Errands that are run in one turn, or pieces of them; others wait for theirs.
+const ERRANDS_PER_TURN: usize = 4;
 
 /// Step 3: other loops, and what goes on here. Step 4: the roles' own work. Step 5: answers of decided requests.
 impl CoreLoop {
     pub(super) fn take_messages(&mut self) -> bool {
-        let mut busy = self.go_on();
+        let mut busy = false;
         acts::send_again(self);
         for from in 0..self.mesh.loops() {
             for _ in 0..MESSAGES_PER_TURN {
@@ -41,6 +41,7 @@ impl CoreLoop {
                 self.open_reply(letter);
             }
         }
+        busy |= self.run_errands();
         if let Some(trade) = self.trade.as_mut() {
             busy |= trade.go_on_cancelling(self.now, &mut self.mesh);
             busy |= trade.take_messages(self.now, &mut self.mesh, MESSAGES_PER_TURN);
@@ -80,17 +81,17 @@ impl CoreLoop {
                 // If the clock was moved before the act was sent, the act and all that follows must see the new time,
                 // though this turn may have begun earlier.
                 self.now = self.shared.clock.now_after(self.now);
-                self.run(from, job);
+                self.errands.push_back((from, job));
             }
         }
     }
 
-    /// Runs one more piece of some errands that continue here, so that orders come in between. Returns whether there
+    /// Runs some errands, or a piece of each that continues here, so that orders come in between. Returns whether there
     /// were any.
-    fn go_on(&mut self) -> bool {
-        let count = self.going_on.len().min(PIECES_PER_TURN);
+    fn run_errands(&mut self) -> bool {
+        let count = self.errands.len().min(ERRANDS_PER_TURN);
         for _ in 0..count {
-            let (from, job) = self.going_on.pop_front().expect("they were just counted");
+            let (from, job) = self.errands.pop_front().expect("they were just counted");
             self.run(from, job);
         }
         0 < count
@@ -103,7 +104,7 @@ impl CoreLoop {
             // Going by the sender's loop would cost two bells for each piece.
             Some(Report::Next(to, errand)) if to == self.mesh.no() => {
                 job.errand = Some(errand);
-                self.going_on.push_back((from, job));
+                self.errands.push_back((from, job));
             }
             report => {
                 job.report = report;

@@ -70,6 +70,11 @@ impl DiskWatch {
         Some(Short { shortage, folder: &self.folders[scarcest], free_bytes })
     }
 
+    /// Nothing could be done about the shortage that was found: the next check finds it anew.
+    pub(crate) const fn forget(&mut self) {
+        self.known = None;
+    }
+
     fn judge(&mut self, free_bytes: u64) -> Option<Shortage> {
         let shortage = if free_bytes < self.free_bytes_min / 2 {
             Shortage::Stop
@@ -101,6 +106,9 @@ mod tests {
         assert_eq!(watch.judge(499), Some(Shortage::Stop));
         assert_eq!(watch.judge(499), None);
         assert_eq!(watch.judge(1_000), None);
+        assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly));
+        assert_eq!(watch.judge(999), None);
+        watch.forget();
         assert_eq!(watch.judge(999), Some(Shortage::CancelsOnly));
     }
 

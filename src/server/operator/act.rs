@@ -120,7 +120,7 @@ fn freeze(wallet: Address, frozen: bool) -> Errand {
             Err(refusal) => return refused(refusal, &hex(wallet.as_bytes())),
         };
         let owner = registrar.registry().wallet(principal).address;
-        let about = Freezing { wallet, owner, principal };
+        let about = Freezing { wallet, owner, principal, at: registrar.last_claimed() };
         if frozen {
             Report::Next(0, remove_orders(0, about, 0))
         } else {
@@ -137,6 +137,8 @@ struct Freezing {
     /// Who trades with it: the wallet itself, or the owner that it is linked to.
     owner: Address,
     principal: WalletNo,
+    /// Where the log says so.
+    at: Position,
 }
 
 impl Freezing {
@@ -146,8 +148,8 @@ impl Freezing {
     }
 }
 
-/// Removes the orders of a frozen principal from this shard on; `removed` have left the shards before it. None can
-/// come any more, as every shard sees by now that it is frozen.
+/// Removes the orders of a frozen principal from this shard on; `removed` have left the shards before it. What it places
+/// once it is let go stays.
 fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
     Box::new(move |trade, _| {
         let then = move |trade: &mut Trade, here: usize| {
@@ -160,7 +162,7 @@ fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
                 json.key("ordersRemoved").number(removed as u64);
             })
         };
-        let all = (about.principal, OrderScope::ALL);
+        let all = (about.principal, OrderScope { before: Some(about.at), ..OrderScope::ALL });
         trade.remove_orders(all, RemovalReason::Operator, Box::new(then))
     })
 }

@@ -290,11 +290,16 @@ impl Works {
         WorkNo { place, serial: self.places[place as usize].serial }
     }
 
-    /// Whether a request may still place orders: some shard has not decided about it.
-    pub(crate) fn may_place(&self, work: WorkNo) -> bool {
+    /// True while some shard has not decided about the request.
+    pub(crate) fn is_undecided(&self, work: WorkNo) -> bool {
         let place = &self.places[work.place as usize];
-        let places = matches!(place.form, Form::Order | Form::Orders | Form::Replace);
-        places && place.serial == work.serial && place.open > 0
+        place.serial == work.serial && place.open > 0
+    }
+
+    /// Whether a request may still place orders.
+    pub(crate) fn may_place(&self, work: WorkNo) -> bool {
+        let form = self.places[work.place as usize].form;
+        matches!(form, Form::Order | Form::Orders | Form::Replace) && self.is_undecided(work)
     }
 
     /// A request under way.
@@ -343,15 +348,15 @@ mod tests {
         works.expect(place);
         works.expect(place);
         works.came(place);
-        assert!(works.may_place(name));
+        assert!(works.is_undecided(name));
         assert_eq!(works.next_finished(), None);
         works.came(place);
         assert_eq!(works.next_finished(), Some(place));
-        assert!(!works.may_place(name));
+        assert!(!works.is_undecided(name));
         works.end();
         works.begin(asker, Dialect::Poly, Form::Orders);
         works.expect(place);
-        assert!(!works.may_place(name));
+        assert!(!works.is_undecided(name));
         works.came(place);
         works.end();
         assert_eq!(works.next_finished(), None);
