@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::random::Random;
 use common::trader::{KEYS, Trader, Wish, hex_text, micro, token};
 use common::wire::Connection;
@@ -35,15 +35,11 @@ impl Site {
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let mut traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-        let made: Value = serde_json::from_str(&made).unwrap();
-        let condition = text(&made["conditionId"]).to_owned();
+        let Market { condition, tokens } = exchange.market("Does it rain?");
         for trader in &mut traders {
             let split = trader.act(&mut connection, 0, &condition, 500_000_000);
             assert_eq!(split.status, 200, "{}", split.json());
         }
-        let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
         Self { exchange, connection, traders, condition, tokens, _folder: folder }
     }
 

@@ -31,13 +31,13 @@ mod ledger;
 mod link;
 
 use client::{Client, Role};
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan, outcry_succeeds};
 use common::random::Random;
 use common::wire::Connection;
 use compare::{Told, differences};
 use gate::{Gate, Socket};
 use ledger::{Ledger, State, Word, text};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -68,13 +68,6 @@ const CUT_ONE_IN: u64 = 40;
 
 /// Longer than a switch waits for a beat, and shorter than a signed request may be late.
 const SWITCHES_GO_OFF_MS: u64 = 16_000;
-
-/// A market as its clients know it.
-#[derive(Clone, Debug)]
-struct Market {
-    condition: String,
-    tokens: [String; 2],
-}
 
 /// The disturbances that clients went through.
 #[derive(Debug, Default)]
@@ -125,8 +118,7 @@ impl Storm<'_> {
                 self.advance(SWITCHES_GO_OFF_MS);
             }
             if end == End::Stopped || self.random.below(4) == 0 {
-                let admin = format!("http://127.0.0.1:{}", self.exchange.as_ref().unwrap().admin);
-                outcry_succeeds(&["snapshot", "--admin", &admin]);
+                self.exchange.as_ref().unwrap().operator(&["snapshot"]);
             }
             self.watch(wanted - wanted / 2);
             self.restart(end);
@@ -199,13 +191,7 @@ impl Site {
                 .set("journal.durability=committed")
         });
         let exchange = plans[0].start();
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let markets = ["Does it rain?", "Does it snow?"].map(|question| {
-            let made = outcry_succeeds(&["market", "create", question, "--admin", &admin]);
-            let made: Value = serde_json::from_str(&made).unwrap();
-            let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
-            Market { condition: text(&made["conditionId"]).to_owned(), tokens }
-        });
+        let markets = ["Does it rain?", "Does it snow?"].map(|question| exchange.market(question));
         Self { folder, plans, exchange, markets: markets.into() }
     }
 }

@@ -6,11 +6,11 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const DAY_MS: i64 = 86_400_000;
 
@@ -34,10 +34,7 @@ impl Site {
         let mut connection = exchange.connect();
         let now_ms = exchange.read("/time").as_u64().unwrap() * 1_000;
         let [maker, taker] = [KEYS[1], KEYS[2]].map(|key| Trader::at(key, &mut connection, Some(now_ms)));
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-        let made: Value = serde_json::from_str(&made).unwrap();
-        let tokens = [0, 1].map(|index| made["tokens"][index].as_str().unwrap().to_owned());
+        let Market { tokens, .. } = exchange.market("Does it rain?");
         let mut site = Self { exchange, connection, maker, taker, tokens, now_ms, _folder: folder };
         // Expirations are whole seconds.
         site.advance(0);

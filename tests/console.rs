@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::exchange::{Exchange, Plan, outcry};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
@@ -172,10 +172,7 @@ fn serve_gives_the_page_to_everybody_and_its_data_to_whoever_has_the_token() {
 fn the_operator_s_books_are_the_public_ones_and_show_what_was_acknowledged() {
     let folder = folder();
     let exchange = dev(&folder);
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let made =
-        outcry_succeeds(&["market", "create", "Does it rain?", "--outcomes", "Wet,Dry", "--admin", &admin]);
-    let made: Value = serde_json::from_str(&made).unwrap();
+    let made = exchange.operator(&["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
     let tokens = [0, 1].map(|index| made["tokens"][index].as_str().unwrap());
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);

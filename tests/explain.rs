@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
@@ -31,11 +31,7 @@ impl Site {
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let [first, second] = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-        let made: Value = serde_json::from_str(&made).unwrap();
-        let condition = made["conditionId"].as_str().unwrap().to_owned();
-        let token = made["tokens"][0].as_str().unwrap().to_owned();
+        let Market { condition, tokens: [token, _] } = exchange.market("Does it rain?");
         Self { exchange, connection, first, second, condition, token, _folder: folder }
     }
 

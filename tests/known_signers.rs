@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::{KnownSigners, Signer, text};
@@ -106,10 +106,7 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
     let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=3600");
     let plan = plan.set("limits.mode=off").set("metrics.server_timing=false");
     let mut site = Site::start(&plan);
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
-    let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-    let made: Value = serde_json::from_str(&made).unwrap();
-    let token = token(made["tokens"][0].as_str().unwrap());
+    let token = token(&site.exchange.market("Does it rain?").tokens[0]);
     site.takes_orders(token);
     let signed = site.sign(token);
     let requests: Vec<(String, Vec<u8>)> = spoilt(&signed)

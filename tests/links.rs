@@ -15,10 +15,9 @@ use tempfile::TempDir;
 /// Wallets without an owner until somebody signs for them.
 const WALLETS: [Address; 3] = [Address([0xd1; 20]), Address([0xd2; 20]), Address([0xd3; 20])];
 
-/// An exchange, how its operator reaches it, and two principals who want the same wallets.
+/// An exchange, and two principals who want the same wallets.
 struct Scene {
     exchange: Exchange,
-    operator: Vec<String>,
     connection: Connection,
     traders: [Trader; 2],
     _folder: TempDir,
@@ -30,21 +29,17 @@ impl Scene {
         let folder = TempDir::with_prefix_in("links-", env!("CARGO_TARGET_TMPDIR")).unwrap();
         let plan = plan(folder.path());
         let exchange = plan.start();
-        let mut operator = vec!["--admin".to_owned(), format!("http://127.0.0.1:{}", exchange.admin)];
-        let file = plan.data_dir().join("admin-token");
-        if file.exists() {
-            operator.extend(["--token-file".to_owned(), file.to_str().unwrap().to_owned()]);
-        }
         let mut connection = exchange.connect();
         let traders = [0, 1].map(|account| Trader::new(KEYS[account], &mut connection));
-        Self { exchange, operator, connection, traders, _folder: folder, plan }
+        Self { exchange, connection, traders, _folder: folder, plan }
     }
 
+    /// Runs a command of the operator, who needs a token unless the exchange is a `dev` one.
     #[track_caller]
     fn operator(&self, words: &[&str]) -> Value {
-        let flags: Vec<&str> = self.operator.iter().map(String::as_str).collect();
-        let text = outcry_succeeds(&[words, &flags].concat());
-        serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
+        let file = self.plan.data_dir().join("admin-token");
+        let flags = if file.exists() { &["--token-file", file.to_str().unwrap()][..] } else { &[] };
+        self.exchange.operator(&[words, flags].concat())
     }
 
     fn credit(&self, wallet: &Address) {

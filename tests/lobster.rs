@@ -55,21 +55,9 @@ struct Stage {
 
 impl Stage {
     fn new(exchange: &Exchange) -> Self {
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let created = outcry_succeeds(&[
-            "market",
-            "create",
-            "An hour of a stock",
-            "--tick",
-            "0.001",
-            "--min-size",
-            "1",
-            "--admin",
-            &admin,
-        ]);
-        let created: Value = serde_json::from_str(&created).unwrap();
-        let condition =
-            created["condition_id"].as_str().or(created["conditionId"].as_str()).unwrap().to_owned();
+        let words = ["market", "create", "An hour of a stock", "--tick", "0.001", "--min-size", "1"];
+        let created = exchange.operator(&words);
+        let condition = created["conditionId"].as_str().unwrap().to_owned();
         let market = exchange.read(&format!("/markets/{condition}"));
         let token_text = market["tokens"][0]["token_id"].as_str().unwrap().to_owned();
         let mut connection = exchange.connect();
@@ -77,9 +65,7 @@ impl Stage {
         let mut seller = Trader::new(KEYS[5], &mut connection);
         for (trader, reference) in [(&buyer, "buyer"), (&seller, "seller")] {
             let wallet = common::trader::hex_text(&trader.address.0);
-            outcry_succeeds(&[
-                "account", "credit", &wallet, COLLATERAL, "--ref", reference, "--admin", &admin,
-            ]);
+            exchange.operator(&["account", "credit", &wallet, COLLATERAL, "--ref", reference]);
         }
         let split = seller.act(&mut connection, 0, &condition, micro(SHARES));
         assert!(split.status == 200, "{} {}", split.status, split.json());

@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry};
+use common::exchange::{Exchange, Plan};
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::Connection;
@@ -74,10 +74,9 @@ fn add(rows: &mut BTreeMap<String, Row>, market: &Value) {
 
 /// Imports the files in this order; returns what the command printed.
 fn import(exchange: &Exchange, files: &[PathBuf]) -> String {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let mut words = vec!["import", "gamma", "--admin", &admin];
+    let mut words = vec!["import", "gamma"];
     words.extend(files.iter().map(|file| file.to_str().unwrap()));
-    let output = outcry(&words);
+    let output = exchange.operator_output(&words);
     let text =
         format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{text}");

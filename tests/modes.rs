@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::Side;
@@ -42,25 +42,14 @@ impl Site {
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let trader = Trader::new(KEYS[1], &mut connection);
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-        let made: Value = serde_json::from_str(&made).unwrap();
-        let condition = made["conditionId"].as_str().unwrap().to_owned();
-        let tokens = [0, 1].map(|outcome| made["tokens"][outcome].as_str().unwrap().to_owned());
+        let Market { condition, tokens } = exchange.market("Does it rain?");
         Self { exchange, connection, trader, condition, tokens, _folder: folder }
-    }
-
-    /// Runs an operator's command; returns what it printed.
-    fn operate(&self, command: &str) -> Value {
-        let admin = format!("http://127.0.0.1:{}", self.exchange.admin);
-        let command = format!("{command} --admin {admin}");
-        serde_json::from_str(&outcry_succeeds(&command.split(' ').collect::<Vec<_>>())).unwrap()
     }
 
     /// Sets the modes by the operator's commands, whose output must agree.
     fn set(&self, whole: &str, market: &str) {
-        assert_eq!(self.operate(&format!("mode {whole}"))["mode"], whole);
-        assert_eq!(self.operate(&format!("market mode {} {market}", self.condition))["mode"], market);
+        assert_eq!(self.exchange.operator(&["mode", whole])["mode"], whole);
+        assert_eq!(self.exchange.operator(&["market", "mode", &self.condition, market])["mode"], market);
     }
 
     fn draft(&mut self, post_only: bool) -> Signed {
@@ -194,14 +183,14 @@ fn an_order_that_comes_again_is_refused_while_none_is_taken_and_its_first_answer
     for (act, undo, [plain, post_only]) in REPEATS {
         let [done, undone] =
             [act, undo].map(|command| command.replace("MARKET", &site.condition).replace("OWNER", &owner));
-        site.operate(&done);
+        site.exchange.operator(&done.split(' ').collect::<Vec<_>>());
         for ((order, first), code) in orders.iter().zip(&first).zip([plain, plain, post_only]) {
             let again = site.ask("POST", "/order", &order.body);
             check(act, &again, code);
             assert_eq!(again.header("Idempotent-Replayed"), code.is_empty().then_some("true"), "{act}");
             assert_eq!(again.body == first.body, code.is_empty(), "{act}");
         }
-        site.operate(&undone);
+        site.exchange.operator(&undone.split(' ').collect::<Vec<_>>());
         for (order, first) in orders.iter().zip(&first) {
             let again = site.ask("POST", "/order", &order.body);
             let told = (again.status, again.header("Idempotent-Replayed"), &again.body);
@@ -249,7 +238,6 @@ fn whoever_follows_is_told_of_modes_when_they_change_and_when_it_comes() {
 #[test]
 fn a_mode_that_is_none_is_refused_by_name() {
     let site = Site::start();
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
     for (words, said) in [
         (&["mode", "paused"][..], "mode: got paused; allowed: open, post-only, cancel-only or closed"),
         (&["mode", "resolved"], "mode: got resolved"),
@@ -257,7 +245,7 @@ fn a_mode_that_is_none_is_refused_by_name() {
         (&["market", "mode", &site.condition, "half"], "mode: got half"),
         (&["market", "mode", "77", "open"], "market: got 77"),
     ] {
-        let output = outcry(&[words, &["--admin", &admin]].concat());
+        let output = site.exchange.operator_output(words);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success() && text.contains(said), "{words:?}: {text}");
     }

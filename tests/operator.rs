@@ -36,25 +36,16 @@ fn plan_in(folder: &Path) -> Plan {
     Plan::dev(folder).set(&format!("journal.log_path={}", folder.join("log").display()))
 }
 
-/// Runs an operator's command; returns what it printed, as JSON.
-#[track_caller]
-fn operator(exchange: &Exchange, words: &[&str]) -> Value {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let text = outcry_succeeds(&[words, &["--admin", &admin]].concat());
-    serde_json::from_str(&text).unwrap_or_else(|_| panic!("{text}"))
-}
-
 /// Runs a command that must be refused; returns its message.
 #[track_caller]
 fn refused(exchange: &Exchange, words: &[&str]) -> String {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let output = outcry(&[words, &["--admin", &admin]].concat());
+    let output = exchange.operator_output(words);
     assert_eq!(output.status.code(), Some(1), "outcry {words:?}");
     String::from_utf8(output.stderr).unwrap()
 }
 
 fn balance(exchange: &Exchange, wallet: &str) -> String {
-    operator(exchange, &["account", "show", wallet])["balance"].as_str().unwrap().to_owned()
+    exchange.operator(&["account", "show", wallet])["balance"].as_str().unwrap().to_owned()
 }
 
 fn journal(command: &str, data_dir: &Path) -> String {
@@ -72,12 +63,12 @@ fn market_life(shards: u16) {
     let folder = folder();
     let plan = plan_in(folder.path()).set(&format!("cpu.shards={shards}"));
     let exchange = plan.start();
-    let made = operator(&exchange, &["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
+    let made = exchange.operator(&["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
     let condition = made["conditionId"].as_str().unwrap();
     assert_eq!((made["marketId"].as_u64(), made["mode"].as_str()), (Some(1_000_000_000), Some("open")));
-    assert_eq!(operator(&exchange, &["market", "pause", condition])["mode"], "cancel-only");
-    assert_eq!(operator(&exchange, &["market", "resume", "1000000000"])["mode"], "open");
-    assert_eq!(operator(&exchange, &["market", "tick", condition, "0.001"])["tick"], "0.001");
+    assert_eq!(exchange.operator(&["market", "pause", condition])["mode"], "cancel-only");
+    assert_eq!(exchange.operator(&["market", "resume", "1000000000"])["mode"], "open");
+    assert_eq!(exchange.operator(&["market", "tick", condition, "0.001"])["tick"], "0.001");
 
     let mut connection = exchange.connect();
     for (key, index, price) in [(KEYS[1], 0, 600), (KEYS[2], 1, 400)] {
@@ -94,12 +85,12 @@ fn market_life(shards: u16) {
         let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
         assert_eq!(answer.status, 200, "{}", answer.json());
     }
-    let shown = operator(&exchange, &["market", "show", condition]);
+    let shown = exchange.operator(&["market", "show", condition]);
     assert_eq!((shown["pairs"].as_str(), shown["tick"].as_str()), (Some("10"), Some("0.001")));
 
-    let resolved = operator(&exchange, &["market", "resolve", condition, "--payout", "1", "--redeem"]);
+    let resolved = exchange.operator(&["market", "resolve", condition, "--payout", "1", "--redeem"]);
     assert_eq!((resolved["redeemed"].as_u64(), resolved["paid"].as_str()), (Some(2), Some("10")));
-    let again = operator(&exchange, &["market", "resolve", condition, "--payout", "1", "--redeem"]);
+    let again = exchange.operator(&["market", "resolve", condition, "--payout", "1", "--redeem"]);
     assert_eq!((again["redeemed"].as_u64(), again["paid"].as_str()), (Some(0), Some("0")));
     assert!(refused(&exchange, &["market", "resolve", condition, "--payout", "0"]).contains("resolved"));
     assert_eq!(balance(&exchange, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"), "100004");
@@ -132,8 +123,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         ),
         (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
     ] {
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        let output = outcry(&[words, &["--admin", &admin]].concat());
+        let output = exchange.operator_output(words);
         let text = String::from_utf8(output.stderr).unwrap();
         assert!(!output.status.success() && text.contains(said), "outcry {words:?}\n{text}");
     }
@@ -146,13 +136,13 @@ fn a_snapshot_shortens_the_next_start_and_changes_no_answer() {
     let folder = folder();
     let plan = plan_in(folder.path());
     let mut exchange = plan.start();
-    operator(&exchange, &["market", "create", "Kept?", "--outcomes", "Yes,No"]);
-    let taken = operator(&exchange, &["snapshot"]);
+    exchange.operator(&["market", "create", "Kept?", "--outcomes", "Yes,No"]);
+    let taken = exchange.operator(&["snapshot"]);
     let (position, frames) = (taken["position"].as_u64().unwrap(), taken["frames"].as_u64().unwrap());
     assert!(0 < position && 0 < frames && 0 < taken["bytes"].as_u64().unwrap(), "{taken}");
-    operator(&exchange, &["account", "credit", FIRST, "7", "--ref", "behind the snapshot"]);
+    exchange.operator(&["account", "credit", FIRST, "7", "--ref", "behind the snapshot"]);
     let shown = |exchange: &Exchange| {
-        let market = operator(exchange, &["market", "show", "1000000000"]);
+        let market = exchange.operator(&["market", "show", "1000000000"]);
         (market, balance(exchange, FIRST))
     };
     let before = shown(&exchange);
@@ -176,8 +166,8 @@ fn a_snapshot_shortens_the_next_start_and_changes_no_answer() {
         assert_eq!(shown(&exchange), before, "damaged: {damaged}");
     }
     for _ in 0..3 {
-        operator(&exchange, &["account", "credit", FIRST, "1"]);
-        assert!(operator(&exchange, &["snapshot"])["frames"].as_u64().unwrap() > frames);
+        exchange.operator(&["account", "credit", FIRST, "1"]);
+        assert!(exchange.operator(&["snapshot"])["frames"].as_u64().unwrap() > frames);
     }
     assert_eq!(snapshots().len(), 2);
     exchange.stop();
@@ -197,10 +187,9 @@ fn file(folder: &Path, name: &str, more: &str) -> PathBuf {
 }
 
 fn import(exchange: &Exchange, files: &[&Path]) -> (bool, String) {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let mut words = vec!["import", "gamma", "--admin", &admin];
+    let mut words = vec!["import", "gamma"];
     words.extend(files.iter().map(|file| file.to_str().unwrap()));
-    let output = outcry(&words);
+    let output = exchange.operator_output(&words);
     (output.status.success(), String::from_utf8(output.stdout).unwrap())
 }
 
@@ -215,7 +204,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
 
     let older = file(folder.path(), "older.json", r#""updatedAt":"2026-01-01T00:00:00Z","closed":true,"#);
     assert!(import(&exchange, &[&older]).1.contains("markets: 0 added, 0 updated, 0 unchanged, 1 older"));
-    assert_eq!(operator(&exchange, &["market", "show", "7"])["mode"], "open");
+    assert_eq!(exchange.operator(&["market", "show", "7"])["mode"], "open");
 
     // While an order rests, its tick stays; once none does, the file's tick is taken.
     let mut connection = exchange.connect();
@@ -240,7 +229,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
         ),
         "{text}"
     );
-    assert_eq!(operator(&exchange, &["market", "show", "7"])["tick"], "0.01");
+    assert_eq!(exchange.operator(&["market", "show", "7"])["tick"], "0.01");
     let cancel = format!("{{\"orderID\":\"{}\"}}", order.id_text);
     assert_eq!(trader.ask(&mut connection, "DELETE", "/order", &cancel).unwrap().status, 200);
 
@@ -248,7 +237,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     let changed = file(folder.path(), "changed.json", changed);
     let (_, text) = import(&exchange, &[&changed]);
     assert!(text.contains("markets: 0 added, 1 updated"), "{text}");
-    let shown = operator(&exchange, &["market", "show", "7"]);
+    let shown = exchange.operator(&["market", "show", "7"]);
     assert_eq!((shown["mode"].as_str(), shown["tick"].as_str()), (Some("closed"), Some("0.001")));
 
     let bad = file(folder.path(), "bad.json", r#""orderPriceMinTickSize":0.02,"#);
@@ -336,7 +325,7 @@ fn fresh_begins_anew_and_a_manual_clock_moves_when_told() {
     let folder = folder();
     let plan = plan_in(folder.path());
     let exchange = plan.start();
-    operator(&exchange, &["account", "credit", FIRST, "1"]);
+    exchange.operator(&["account", "credit", FIRST, "1"]);
     let refused = plan.clone().words(["--fresh"]).run();
     let text = String::from_utf8(refused.stderr).unwrap();
     assert!(!refused.status.success() && text.contains("in use by a running exchange"), "{text}");
@@ -357,11 +346,8 @@ fn dev_and_serve_refuse_each_other_s_directories_and_change_nothing_there() {
     let (served, tried) = (folder(), folder());
     let serve = Plan::serve(served.path());
     let exchange = serve.start();
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
     let token = serve.data_dir().join("admin-token");
-    let credit =
-        ["account", "credit", FIRST, "7", "--admin", &admin, "--token-file", token.to_str().unwrap()];
-    outcry_succeeds(&credit);
+    exchange.operator(&["account", "credit", FIRST, "7", "--token-file", token.to_str().unwrap()]);
     exchange.stop();
     let verified = journal("verify", &serve.data_dir());
 

@@ -9,7 +9,6 @@ use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
 use outcry::domain::Side;
-use serde_json::Value;
 use std::path::Path;
 
 /// The smallest segment that a configuration may ask for: some 250 orders, each alone in its batch.
@@ -86,9 +85,7 @@ fn a_running_exchange_packs_its_sealed_segments_and_says_the_same_as_before() {
     let exchange = as_written.start();
     let mut scene = Scene::open(&exchange);
     scene.orders(ORDERS);
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let taken: Value = serde_json::from_str(&outcry_succeeds(&["snapshot", "--admin", &admin])).unwrap();
-    let position = taken["position"].as_u64().unwrap();
+    let position = exchange.operator(&["snapshot"])["position"].as_u64().unwrap();
     let mut looks = 0;
     while bytes(&data_dir, 4).is_none() {
         assert!(looks < LOOKS_MAX, "the third segment is not begun");

@@ -5,11 +5,10 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection, request};
 use outcry::domain::Side;
-use serde_json::Value;
 use tempfile::TempDir;
 
 const APP: &str = "https://app.example";
@@ -185,10 +184,7 @@ fn a_page_with_no_reads_left_may_still_ask_whether_it_may_cancel() {
 #[test]
 fn a_page_reads_what_became_of_its_orders_and_the_whole_of_long_answers() {
     let (_folder, exchange) = start(&[]);
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let made = outcry_succeeds(&["market", "create", "Does it rain?", "--admin", &admin]);
-    let made: Value = serde_json::from_str(&made).unwrap();
-    let yes = token(made["tokens"][0].as_str().unwrap());
+    let yes = token(&exchange.market("Does it rain?").tokens[0]);
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     for price in 1..=40 {

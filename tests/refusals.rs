@@ -19,7 +19,6 @@ use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection};
 use outcry::domain::{Address, Reject, Side, TokenId};
 use outcry::journal::layout::order::FILLS_MAX;
-use serde_json::Value;
 use std::path::Path;
 
 /// More of the largest ladders than fit a mebibyte.
@@ -382,10 +381,10 @@ impl Scene {
         }
         let exchange = plan.start();
         let mut connection = exchange.connect();
-        let [open, other, paused, resolved] = ["open", "other", "paused", "resolved"]
-            .map(|name| new_market(&exchange, &mut connection, name, "0.01"));
-        operator(&exchange, &["market", "pause", &paused.condition]);
-        operator(&exchange, &["market", "resolve", &resolved.condition, "--payout", "1"]);
+        let [open, other, paused, resolved] =
+            ["open", "other", "paused", "resolved"].map(|name| new_market(&exchange, name, "0.01"));
+        exchange.operator(&["market", "pause", &paused.condition]);
+        exchange.operator(&["market", "resolve", &resolved.condition, "--payout", "1"]);
         let closed = closed_market(&exchange);
         let first = Trader::new(KEYS[6], &mut connection);
         let mut second = Trader::new(KEYS[7], &mut connection);
@@ -470,7 +469,7 @@ impl Scene {
 
     /// The first order on a new market whose ladder is the largest there is.
     fn on_a_fine_market(&mut self) -> Answer {
-        self.fine = new_market(&self.exchange, &mut self.connection, "fine", "0.0001");
+        self.fine = new_market(&self.exchange, "fine", "0.0001");
         let market = self.fine.clone();
         self.on(&market)
     }
@@ -521,7 +520,7 @@ impl Scene {
         if !frozen {
             words.push("--undo");
         }
-        operator(&self.exchange, &words);
+        self.exchange.operator(&words);
     }
 
     /// The answer to `act`, with the state before and after.
@@ -540,21 +539,11 @@ fn state_hash(data_dir: &Path) -> String {
     line.unwrap_or_else(|| panic!("{verified}")).to_owned()
 }
 
-fn operator(exchange: &Exchange, words: &[&str]) -> String {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let mut words = words.to_vec();
-    words.extend(["--admin", &admin]);
-    outcry_succeeds(&words)
-}
-
-fn new_market(exchange: &Exchange, connection: &mut Connection, name: &str, tick: &str) -> Market {
-    let made = operator(exchange, &["market", "create", name, "--tick", tick]);
-    let made: Value = serde_json::from_str(&made).unwrap();
-    let condition = made["conditionId"].as_str().or(made["condition_id"].as_str()).unwrap().to_owned();
-    let shown = connection.read(&format!("/markets/{condition}"));
+fn new_market(exchange: &Exchange, name: &str, tick: &str) -> Market {
+    let made = exchange.operator(&["market", "create", name, "--tick", tick]);
     Market {
-        condition,
-        tokens: [0, 1].map(|index| token(shown["tokens"][index]["token_id"].as_str().unwrap())),
+        condition: made["conditionId"].as_str().unwrap().to_owned(),
+        tokens: [0, 1].map(|index| token(made["tokens"][index].as_str().unwrap())),
     }
 }
 

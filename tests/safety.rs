@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
@@ -44,11 +44,9 @@ impl Site {
         let mut taker = Trader::at(KEYS[2], &mut connection, Some(now_ms));
         let mut tokens = Vec::new();
         for index in 0..2 {
-            let admin = format!("http://127.0.0.1:{}", exchange.admin);
-            let made = outcry_succeeds(&["market", "create", &format!("Number {index}?"), "--admin", &admin]);
-            let made: Value = serde_json::from_str(&made).unwrap();
-            tokens.push(made["tokens"][0].as_str().unwrap().to_owned());
-            let split = taker.act(&mut connection, 0, made["conditionId"].as_str().unwrap(), 100_000_000);
+            let Market { condition, tokens: [token, _] } = exchange.market(&format!("Number {index}?"));
+            tokens.push(token);
+            let split = taker.act(&mut connection, 0, &condition, 100_000_000);
             assert_eq!(split.status, 200, "{}", split.json());
         }
         Self { plan, exchange, connection, maker, other_key, taker, tokens, now_ms, folder }

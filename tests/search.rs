@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan};
 use common::shared::shared;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
@@ -207,8 +207,8 @@ fn unpacked(path: &Path) -> Vec<Value> {
 }
 
 fn import(exchange: &Exchange, file: &Path) {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    outcry_succeeds(&["import", "gamma", "--admin", &admin, file.to_str().unwrap()]);
+    let output = exchange.operator_output(&["import", "gamma", file.to_str().unwrap()]);
+    assert!(output.status.success(), "{output:?}");
 }
 
 /// The rows of the file of titles as Gamma markets. Invented here: `id` (from 1,000,001), `slug` (the
@@ -361,12 +361,10 @@ fn every_one_of_100_real_events_is_found_by_title_by_question_half_typed_and_mis
 fn what_the_operator_makes_or_closes_is_found_so_at_once() {
     let folder = tempfile::tempdir().unwrap();
     let exchange = dev(&folder);
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
     let mut connection = exchange.connect();
     for number in 0..20 {
         let question = format!("Will comet number {number} be seen?");
-        let words = ["market", "create", "--admin", &admin, &question];
-        outcry_succeeds(&words);
+        exchange.market(&question);
         let found = search(&mut connection, "comet", "");
         assert_eq!(found["pagination"]["totalResults"], number + 1);
         assert_eq!(search(&mut connection, &question, "")["events"][0]["title"], *question);
@@ -376,9 +374,9 @@ fn what_the_operator_makes_or_closes_is_found_so_at_once() {
     let found = search(&mut connection, "comet", "");
     let hit = found["events"][0]["id"].as_str().unwrap();
     let id = hit.strip_prefix("market-").unwrap();
-    outcry_succeeds(&["market", "pause", id, "--admin", &admin]);
+    exchange.operator(&["market", "pause", id]);
     assert_eq!(rank(&search(&mut connection, "comet", ""), hit), Some(1));
-    outcry_succeeds(&["market", "resolve", id, "--payout", "1", "--admin", &admin]);
+    exchange.operator(&["market", "resolve", id, "--payout", "1"]);
     assert_eq!(rank(&search(&mut connection, "comet", ""), hit), Some(20));
     drop(connection);
     exchange.stop();
@@ -519,24 +517,15 @@ fn a_tag_that_is_imported_by_itself_is_found_and_so_is_its_new_name() {
 fn what_is_traded_decides_among_equals_as_soon_as_the_trade_is_acknowledged() {
     let folder = tempfile::tempdir().unwrap();
     let exchange = dev(&folder);
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
     let mut connection = exchange.connect();
     let mut traders = [KEYS[4], KEYS[5]].map(|key| Trader::new(key, &mut connection));
-    let created: Vec<Value> = (0..3)
-        .map(|number| {
-            let question = format!("Will meteor {number} be seen?");
-            let said = outcry_succeeds(&["market", "create", "--admin", &admin, &question]);
-            serde_json::from_str(&said).unwrap()
-        })
-        .collect();
+    let markets = [0, 1, 2].map(|number| exchange.market(&format!("Will meteor {number} be seen?")));
     let first = |connection: &mut Connection| search(connection, "meteor", "")["events"][0]["title"].clone();
     assert_eq!(first(&mut connection), "Will meteor 0 be seen?");
     for (number, shares) in [(1, 10), (2, 20), (0, 30), (1, 21)] {
-        let condition = created[number]["conditionId"].as_str().unwrap();
-        let market = connection.read(&format!("/markets/{condition}"));
         for (outcome, trader) in traders.iter_mut().enumerate() {
             let wish = Wish {
-                token: token(market["tokens"][outcome]["token_id"].as_str().unwrap()),
+                token: token(&markets[number].tokens[outcome]),
                 side: Side::Buy,
                 price: 5_000,
                 shares: shares * 1_000_000,

@@ -258,7 +258,7 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_ever
         until_shed(&exchange, placed);
         assert_eq!(scene.answers(&exchange), before);
         scene.repeats(&exchange);
-        snapshot_at(format!("http://127.0.0.1:{}", exchange.admin)).join().unwrap();
+        snapshot_at(exchange.admin_url()).join().unwrap();
         until_shed(&exchange, placed);
         assert_eq!(scene.answers(&exchange), before);
         scene.repeats(&exchange);

@@ -16,7 +16,7 @@ mod replaced;
 #[path = "streams/rests.rs"]
 mod rests;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::random::Random;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
@@ -26,12 +26,6 @@ use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use tungstenite::Message;
-
-/// Runs an operator's command; returns what it printed.
-fn operator(exchange: &Exchange, words: &[&str]) -> String {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    outcry_succeeds(&[words, &["--admin", &admin]].concat())
-}
 
 /// An exchange with a market of its own and two traders.
 struct Site {
@@ -57,11 +51,7 @@ impl Site {
         let exchange = plan.start();
         let mut connection = exchange.connect();
         let traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
-        // A market in which nobody quotes.
-        let made = operator(&exchange, &["market", "create", "Does it rain?"]);
-        let made: Value = serde_json::from_str(&made).unwrap();
-        let tokens = [0, 1].map(|index| text(&made["tokens"][index]).to_owned());
-        let condition = text(&made["conditionId"]).to_owned();
+        let Market { condition, tokens } = exchange.market("Does it rain?");
         Self { plan, exchange, connection, traders, condition, tokens, folder }
     }
 
@@ -273,7 +263,7 @@ fn numbers_go_on_after_a_snapshot_and_what_lies_before_it_is_a_fresh_book(feed: 
     let (stream, told, before) = site.market();
     site.order(0, 0, Side::Buy, 20, 5, "GTC");
     user.event();
-    operator(&site.exchange, &["snapshot"]);
+    site.exchange.operator(&["snapshot"]);
     let (id, _) = site.order(0, 0, Side::Buy, 21, 5, "GTC");
     drop(stream);
     let site = site.restart();
@@ -350,7 +340,7 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them(feed: &str) {
     );
     let expected = [("best_bid_ask", 2), ("book", 2), ("last_trade_price", 1), ("price_change", 1)];
     assert_eq!(kinds, expected.map(|(kind, count)| (kind.to_owned(), count)).into());
-    operator(&site.exchange, &["market", "tick", &site.condition, "0.001"]);
+    site.exchange.operator(&["market", "tick", &site.condition, "0.001"]);
     let ticks: Vec<Value> = (0..2).map(|_| stream.event()).collect();
     for (message, token) in ticks.iter().zip(&site.tokens) {
         assert_eq!(message["event_type"], "tick_size_change");
@@ -367,10 +357,10 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them(feed: &str) {
     for _ in 0..2 {
         assert_eq!(stream.event()["event_type"], "best_bid_ask");
     }
-    operator(&site.exchange, &["market", "pause", &site.condition]);
+    site.exchange.operator(&["market", "pause", &site.condition]);
     let mode = stream.event();
     assert_eq!((&mode["type"], &mode["mode"]), (&json!("mode"), &json!("cancel-only")));
-    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "1"]);
+    site.exchange.operator(&["market", "resolve", &site.condition, "--payout", "1"]);
     let removed = stream.event();
     assert_eq!(removed["event_type"], "price_change", "{removed}");
     assert_eq!(removed["sequence"].as_u64(), placed["sequence"].as_u64().map(|number| number + 1));
@@ -413,7 +403,7 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner(f
         assert_eq!(listed[name], said, "{listed}");
     }
     assert_eq!(listed["event_message"]["description"], "Two \"halves\".", "{listed}");
-    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "0.5"]);
+    site.exchange.operator(&["market", "resolve", &site.condition, "--payout", "0.5"]);
     assert_eq!(stream.event()["mode"], "resolved");
     let resolved = stream.event();
     assert_eq!(resolved["event_type"], "market_resolved");
@@ -505,12 +495,11 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream(feed: &str) {
     assert_eq!((&told["markets"], &told["all_markets"]), (&json!([]), &json!(false)));
     // The Rust SDK shows the same credentials with every message: they add markets and take them away.
     let auth = site.traders[0].stream_auth();
-    let made = operator(&site.exchange, &["market", "create", "Does it snow?"]);
-    let made: Value = serde_json::from_str(&made).unwrap();
-    let (one, other) = (&json!([site.condition]), &json!([made["conditionId"]]));
+    let snow = site.exchange.market("Does it snow?").condition;
+    let (one, other) = (&json!([site.condition]), &json!([snow]));
     for (operation, named, markets, all) in [
         ("subscribe", one, one, false),
-        ("subscribe", other, &json!([site.condition, made["conditionId"]]), false),
+        ("subscribe", other, &json!([site.condition, snow]), false),
         ("unsubscribe", one, other, false),
         ("subscribe", &json!([]), &json!([]), true),
         ("subscribe", one, &json!([]), true),

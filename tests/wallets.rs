@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Market, Plan};
 use common::schema::Document;
 use common::trader::{KEYS, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
@@ -40,10 +40,7 @@ impl Stage {
         let plan = settings.iter().fold(Plan::dev(folder.path()), |plan, setting| plan.set(setting));
         let exchange = plan.start();
         let mut connection = exchange.connect();
-        let created = operator(&exchange, &["market", "create", "Will it rain?"]);
-        let condition = created["conditionId"].as_str().unwrap().to_owned();
-        let market = connection.read(&format!("/markets/{condition}"));
-        let tokens = [YES, NO].map(|index| market["tokens"][index]["token_id"].as_str().unwrap().to_owned());
+        let Market { condition, tokens } = exchange.market("Will it rain?");
         let traders = [KEYS[4], KEYS[5]].map(|key| Trader::new(key, &mut connection));
         let document = Document::of_library();
         Self { exchange, connection, document, condition, tokens, traders, _folder: folder }
@@ -102,13 +99,6 @@ impl Stage {
         let path = format!("/positions?user={}&market={}", self.address(who), self.condition);
         self.rows(&path)
     }
-}
-
-#[track_caller]
-fn operator(exchange: &Exchange, words: &[&str]) -> Value {
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let printed = outcry_succeeds(&[words, &["--admin", &admin]].concat());
-    serde_json::from_str(&printed).unwrap()
 }
 
 #[track_caller]
@@ -195,7 +185,7 @@ fn every_kind_of_trade_and_act_shows_in_every_route() {
 
 /// Yes wins. Alice redeems and so does Bob, who lost. The operator's money shows too.
 fn resolve(stage: &mut Stage) {
-    operator(&stage.exchange, &["market", "resolve", &stage.condition, "--payout", "1"]);
+    stage.exchange.operator(&["market", "resolve", &stage.condition, "--payout", "1"]);
     for (who, outcome, price) in [(ALICE, 0.0, 1.0), (BOB, 1.0, 0.0)] {
         let user = stage.address(who);
         let rows = stage.rows(&format!("/positions?user={user}&redeemable=true&sortBy=PRICE"));
@@ -207,15 +197,15 @@ fn resolve(stage: &mut Stage) {
     let user = stage.address(BOB);
     let redeems = stage.rows(&format!("/activity?user={user}&type=REDEEM"));
     shows(&redeems[0], &[("size", 0.0), ("usdcSize", 0.0), ("outcomeIndex", 999.0)]);
-    operator(&stage.exchange, &["account", "credit", &user, "12.5"]);
-    operator(&stage.exchange, &["account", "debit", &user, "2.5"]);
+    stage.exchange.operator(&["account", "credit", &user, "12.5"]);
+    stage.exchange.operator(&["account", "debit", &user, "2.5"]);
     let with_money = format!("/activity?user={user}&excludeDepositsWithdrawals=false");
     let money = stage.rows(&format!("{with_money}&limit=2"));
     assert_eq!(column(&money, "type"), ["WITHDRAWAL", "DEPOSIT"]);
     shows(&money[0], &[("size", 2.5), ("usdcSize", 2.5), ("price", 0.0)]);
     let all = stage.rows(&format!("{with_money}&limit=500"));
     let cash: f64 = all.iter().map(signed).sum();
-    let shown = operator(&stage.exchange, &["account", "show", &user]);
+    let shown = stage.exchange.operator(&["account", "show", &user]);
     let balance: f64 = shown["balance"].as_str().unwrap().parse().unwrap();
     assert!((cash - balance).abs() < 1e-6, "{cash} came in, {balance} is there");
 }
@@ -379,7 +369,7 @@ fn the_markets_of_an_event_are_named_by_it() {
     let mut stage = Stage::open(&[]);
     let event = stage.rows("/events?limit=1").remove(0);
     let [event, slug] = ["id", "slug"].map(|name| event[name].as_str().unwrap().to_owned());
-    let created = operator(&stage.exchange, &["market", "create", "Will it snow?", "--event", &slug]);
+    let created = stage.exchange.operator(&["market", "create", "Will it snow?", "--event", &slug]);
     let condition = created["conditionId"].as_str().unwrap().to_owned();
     let market = stage.connection.read(&format!("/markets/{condition}"));
     stage.tokens = [YES, NO].map(|index| market["tokens"][index]["token_id"].as_str().unwrap().to_owned());

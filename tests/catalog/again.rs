@@ -1,7 +1,6 @@
 //! What a row changes about a market that exists already: what the file may decide, what stays, and
 //! that everything that stays is reported.
 
-use crate::common::exchange::outcry_succeeds;
 use crate::common::trader::{KEYS, Trader, Wish, token};
 use crate::common::wire::{Connection, request};
 use crate::site::Site;
@@ -39,16 +38,9 @@ fn told(site: &Site, more: &Value) -> Vec<String> {
     said.lines().filter(about).map(plain).collect()
 }
 
-fn act(site: &Site, words: &[&str]) {
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
-    outcry_succeeds(&[words, &["--admin", &admin]].concat());
-}
-
 /// The mode and the tick of 701, as the operator reads them.
 fn state(site: &Site) -> String {
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
-    let text = outcry_succeeds(&["market", "show", "701", "--admin", &admin]);
-    let shown: Value = serde_json::from_str(&text).unwrap();
+    let shown = site.exchange.operator(&["market", "show", "701"]);
     format!("{} {}", shown["mode"].as_str().unwrap(), shown["tick"].as_str().unwrap())
 }
 
@@ -77,7 +69,7 @@ fn a_row_that_says_closed_closes_its_market_whenever_it_comes() {
         (&["market", "resolve", "701", "--payout", "1"], UNCHANGED, "resolved 0.01"),
     ] {
         if !act_first.is_empty() {
-            act(&site, act_first);
+            site.exchange.operator(act_first);
         }
         assert_eq!(told(&site, &closed), [said], "after {act_first:?}");
         assert_eq!(state(&site), after, "after {act_first:?}");
@@ -93,7 +85,7 @@ fn the_same_row_leaves_alone_what_the_operator_did_to_a_market_that_it_calls_ope
         (&["market", "pause", "701"], "cancel-only 0.001"),
         (&["market", "resolve", "701", "--payout", "0"], "resolved 0.001"),
     ] {
-        act(&site, act_first);
+        site.exchange.operator(act_first);
         assert_eq!(told(&site, &json!({})), [UNCHANGED], "after {act_first:?}");
         assert_eq!(state(&site), after);
     }
@@ -246,7 +238,7 @@ fn a_row_opens_no_market_and_says_so() {
         "not taken: market 701: closed: got false; allowed: true, as it is here; market mode opens it";
     assert_eq!(told(&site, &open), [UPDATED, closed]);
     assert_eq!(state(&site), "closed 0.01");
-    act(&site, &["market", "resolve", "701", "--payout", "1"]);
+    site.exchange.operator(&["market", "resolve", "701", "--payout", "1"]);
     let open = json!({"updatedAt": "2026-01-03T00:00:00Z"});
     let over =
         "not taken: market 701: closed: got false; allowed: true: its result is known here, which is final";

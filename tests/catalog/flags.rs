@@ -1,6 +1,5 @@
 //! `active`, `closed` and `archived` are independent: a market that is only in the catalog is not over.
 
-use crate::common::exchange::outcry_succeeds;
 use crate::site::{Site, column};
 use serde_json::{Value, json};
 
@@ -75,7 +74,6 @@ fn flags_are_what_the_row_says_and_trading_is_another_matter() {
 #[test]
 fn archiving_a_market_ends_trading_in_it_and_only_its_row_or_its_result_closes_it() {
     let mut site = Site::dev();
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
     let tokens = json!({"closed": false, "clobTokenIds": null, "archived": false});
     for (day, act, said, shown) in [
         (1, "", json!({"closed": false}), [true, false, false, true]),
@@ -95,8 +93,8 @@ fn archiving_a_market_ends_trading_in_it_and_only_its_row_or_its_result_closes_i
             let (_, report) = site.import(&json!([row(870, &flags)]));
             assert!(report.contains("markets: 1 added") || report.contains("0 added, 1 updated"), "{report}");
         } else {
-            let words = ["market"].into_iter().chain(act.split(' ')).chain(["--admin", &admin]);
-            outcry_succeeds(&words.collect::<Vec<_>>());
+            let words = ["market"].into_iter().chain(act.split(' '));
+            site.exchange.operator(&words.collect::<Vec<_>>());
         }
         assert_eq!(flags(&mut site, 870), shown, "{day} {act} {said}");
     }

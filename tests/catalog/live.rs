@@ -1,7 +1,6 @@
 //! What trading, pausing and resolving change in the next answer, and how a market fares that the
 //! operator makes.
 
-use crate::common::exchange::outcry_succeeds;
 use crate::common::trader::{KEYS, Trader, Wish, token};
 use crate::site::{Site, column};
 use outcry::domain::Side;
@@ -124,15 +123,13 @@ fn a_trade_is_in_the_next_answer() {
 fn modes_and_results_are_in_the_next_answer() {
     let mut site = Site::dev();
     assert!(site.import(&rows()).0);
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
-    let act = |words: &[&str]| drop(outcry_succeeds(&[words, &["--admin", &admin]].concat()));
-    act(&["market", "pause", "701"]);
+    site.exchange.operator(&["market", "pause", "701"]);
     assert_fields(&read_everywhere(&mut site, "701"), &json!({"acceptingOrders": false, "closed": false}));
-    act(&["market", "resume", "701"]);
+    site.exchange.operator(&["market", "resume", "701"]);
     assert_fields(&read_everywhere(&mut site, "701"), &json!({"acceptingOrders": true, "closed": false}));
-    act(&["market", "tick", "701", "0.001"]);
+    site.exchange.operator(&["market", "tick", "701", "0.001"]);
     assert_fields(&read_everywhere(&mut site, "701"), &json!({"orderPriceMinTickSize": 0.001}));
-    act(&["market", "resolve", "701", "--payout", "1"]);
+    site.exchange.operator(&["market", "resolve", "701", "--payout", "1"]);
     let resolved = json!({"closed": true, "acceptingOrders": false, "enableOrderBook": false, "outcomePrices": "[\"1\", \"0\"]"});
     let one = read_everywhere(&mut site, "701");
     assert_fields(&one, &resolved);
@@ -145,7 +142,7 @@ fn modes_and_results_are_in_the_next_answer() {
     assert_eq!(site.read("/events/500")["closed"], false);
     assert_eq!(column(site.read("/markets?event_id=500&closed=true").as_array().unwrap(), "id"), ["701"]);
     assert_eq!(column(site.read("/markets?event_id=500&closed=false").as_array().unwrap(), "id"), ["702"]);
-    act(&["market", "resolve", "702", "--payout", "0"]);
+    site.exchange.operator(&["market", "resolve", "702", "--payout", "0"]);
     assert_eq!(site.read("/events/500")["closed"], true, "an event whose markets are all closed is closed");
     let other = read_everywhere(&mut site, "702");
     assert!(one["closedTime"].as_str().unwrap() <= other["closedTime"].as_str().unwrap());
@@ -175,10 +172,8 @@ fn fees_are_shown_as_they_are_charged_here() {
 fn the_operators_own_market_is_in_the_catalog() {
     let mut site = Site::dev();
     assert!(site.import(&rows()).0);
-    let admin = format!("http://127.0.0.1:{}", site.exchange.admin);
     for more in [&[][..], &["--event", "both"]] {
-        let words = ["market", "create", "--admin", &admin, "Is it \"here\"?"];
-        outcry_succeeds(&[&words[..], more].concat());
+        site.exchange.operator(&[&["market", "create", "Is it \"here\"?"], more].concat());
     }
     let own = site.read("/markets?slug=is-it-here&ascending=true");
     let own = own.as_array().unwrap();

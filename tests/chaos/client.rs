@@ -1,10 +1,11 @@
 //! A maker or a taker: its acts are random, its knowledge is what it was told.
 
+use super::Trouble;
 use super::compare::Told;
 use super::gate::Gate;
 use super::ledger::{Balances, Ledger, text};
 use super::link::{Link, Next, Request, next};
-use super::{Market, Trouble};
+use crate::common::exchange::Market;
 use crate::common::random::Random;
 use crate::common::trader::{KEYS, Trader};
 use crate::common::wire::Connection;

@@ -20,6 +20,13 @@ pub struct Exchange {
     log: PathBuf,
 }
 
+/// A market as its clients know it.
+#[derive(Clone, Debug)]
+pub struct Market {
+    pub condition: String,
+    pub tokens: [String; 2],
+}
+
 /// How to start one.
 #[derive(Clone)]
 pub struct Plan {
@@ -130,6 +137,34 @@ impl Exchange {
     /// A read of the public listener, as JSON; any status but 200 fails the test.
     pub fn read(&self, path: &str) -> Value {
         self.connect().read(path)
+    }
+
+    /// The operator's listener, as `--admin` takes it.
+    pub fn admin_url(&self) -> String {
+        format!("http://127.0.0.1:{}", self.admin)
+    }
+
+    /// Runs a command of the operator that must succeed; returns what it printed, as JSON.
+    #[track_caller]
+    pub fn operator(&self, words: &[&str]) -> Value {
+        let text = outcry_succeeds(&[words, &["--admin", &self.admin_url()]].concat());
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    }
+
+    /// Runs a command of the operator and returns what it did.
+    pub fn operator_output(&self, words: &[&str]) -> Output {
+        outcry(&[words, &["--admin", &self.admin_url()]].concat())
+    }
+
+    /// A new market, in which nobody quotes.
+    #[track_caller]
+    pub fn market(&self, question: &str) -> Market {
+        let made = self.operator(&["market", "create", question]);
+        let text = |value: &Value| value.as_str().unwrap().to_owned();
+        Market {
+            condition: text(&made["conditionId"]),
+            tokens: [0, 1].map(|outcome| text(&made["tokens"][outcome])),
+        }
     }
 
     /// Sets how many descriptors it may have; returns how many it might.

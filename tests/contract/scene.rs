@@ -2,7 +2,7 @@
 //! [`EVENTS`] events, and two traders whose orders, trades, splits, merges and redeems were really
 //! signed and really happened.
 
-use crate::common::exchange::{Exchange, Plan, outcry_succeeds};
+use crate::common::exchange::{Exchange, Plan};
 use crate::common::schema::Document;
 use crate::common::trader::{KEYS, Trader, Wish, hex_text, token};
 use crate::common::wire::Connection;
@@ -52,8 +52,8 @@ impl Scene {
         let exchange = Plan::dev(folder.path()).start();
         let file = folder.path().join("catalog.json");
         std::fs::write(&file, catalog().to_string()).unwrap();
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
-        outcry_succeeds(&["import", "gamma", "--admin", &admin, file.to_str().unwrap()]);
+        let output = exchange.operator_output(&["import", "gamma", file.to_str().unwrap()]);
+        assert!(output.status.success(), "{output:?}");
         let mut connection = exchange.connect();
         let first = Trader::new(KEYS[3], &mut connection);
         let second = Trader::new(KEYS[4], &mut connection);
@@ -70,12 +70,12 @@ impl Scene {
             succeeded: BTreeSet::new(),
             _folder: folder,
         };
-        scene.play(&admin);
+        scene.play();
         scene
     }
 
     /// Produces everything that is to be shown later.
-    fn play(&mut self, admin: &str) {
+    fn play(&mut self) {
         for condition in self.conditions.clone() {
             self.acts(0, &condition, 5_000_000);
         }
@@ -84,7 +84,7 @@ impl Scene {
             self.acts(1, &condition, 5_000_000);
         }
         let resolved = self.conditions[EVENTS - 1].clone();
-        outcry_succeeds(&["market", "resolve", &resolved, "--payout", "1", "--admin", admin]);
+        self.exchange.operator(&["market", "resolve", &resolved, "--payout", "1"]);
         self.acts(2, &resolved, 0);
 
         let cancelled = self.posts(Side::Buy, 1_000, 10_000_000);

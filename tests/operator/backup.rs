@@ -1,6 +1,6 @@
 //! A backup is taken while the exchange runs, and is put back, as README says it.
 
-use super::{folder, journal, operator, plan_in};
+use super::{folder, journal, plan_in};
 use crate::common::exchange::{Exchange, Plan};
 use crate::common::stream::Stream;
 use crate::common::trader::{KEYS, Signed, Trader, Wish, token};
@@ -94,7 +94,7 @@ fn a_backup_of_a_running_exchange_is_that_moment_and_tells_no_later_one() {
         let mut client = Client::new(&exchange);
         let before = client.sign(1_000);
         client.post(&exchange, &before);
-        operator(&exchange, &["snapshot"]);
+        exchange.operator(&["snapshot"]);
         let kept = client.account(&exchange);
         back_up(&plan.data_dir(), &backup);
         let after = client.sign(1_100);

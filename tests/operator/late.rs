@@ -2,7 +2,7 @@
 //! order and leave no log that would be ahead of a backup.
 
 use super::backup::copy;
-use super::{folder, journal, operator, plan_in};
+use super::{folder, journal, plan_in};
 use crate::common::trader::{KEYS, Trader, Wish, token};
 use outcry::domain::Side;
 
@@ -18,7 +18,7 @@ fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_o
     let (log, backup) = (folder.path().join("ring"), folder.path().join("backup"));
     let exchange = plan.start();
     for number in 10..30 {
-        operator(&exchange, &["account", "credit", &format!("0x{number:040}"), "1"]);
+        exchange.operator(&["account", "credit", &format!("0x{number:040}"), "1"]);
     }
     exchange.stop();
     copy(&data_dir, &backup);
@@ -66,7 +66,7 @@ fn a_start_whose_archive_of_orders_is_damaged_says_so_and_goes_on_once_it_is_men
     let order = trader.sign(&wish);
     let killed = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
     assert_eq!(killed.json()["code"], "fak_no_match");
-    operator(&exchange, &["snapshot"]);
+    exchange.operator(&["snapshot"]);
     exchange.stop();
 
     let runs = std::fs::read_dir(data_dir.join("snapshots")).unwrap().map(|file| file.unwrap().path());

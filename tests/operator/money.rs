@@ -12,11 +12,11 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
     let mut exchange = plan.start();
     let mut connection = exchange.connect();
     for question in ["Does it rain?", "Does it snow?"] {
-        let made = operator(&exchange, &["market", "create", question]);
+        let tokens = exchange.market(question).tokens;
         for (key, index, price) in [(KEYS[1], 0, 40), (KEYS[2], 1, 60)] {
             let mut trader = Trader::new(key, &mut connection);
             let wish = Wish {
-                token: token(made["tokens"][index].as_str().unwrap()),
+                token: token(&tokens[index]),
                 side: Side::Buy,
                 price: price * 100,
                 shares: 100_000_000,
@@ -28,7 +28,7 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
             assert_eq!(answer.status, 200, "{}", answer.json());
         }
     }
-    let shown = operator(&exchange, &["account", "show", "fees"]);
+    let shown = exchange.operator(&["account", "show", "fees"]);
     assert_eq!((shown["kind"].as_str(), shown["balance"].as_str()), (Some("fee"), Some("4.8")));
     let wallet = shown["wallet"].as_str().unwrap();
     let debit = |amount: &'static str, reference: &'static str| {
@@ -36,7 +36,7 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
     };
     assert!(refused(&exchange, &debit("4.800001", "all and more")).contains("has less than"));
     assert!(refused(&exchange, &["account", "credit", wallet, "1"]).contains("fee wallet"));
-    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], false);
+    assert_eq!(exchange.operator(&debit("3", "march"))["repeated"], false);
     assert_eq!(balance(&exchange, "fees"), "1.8");
     assert!(refused(&exchange, &debit("2", "march")).contains("march"), "another amount under a reference");
     assert!(refused(&exchange, &debit("1.800001", "april")).contains("has less than"));
@@ -44,9 +44,9 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
     assert!(journal("verify", &plan.data_dir()).contains(" + fees 1.800000 + "));
 
     exchange = plan.start();
-    assert_eq!(operator(&exchange, &debit("3", "march"))["repeated"], true);
+    assert_eq!(exchange.operator(&debit("3", "march"))["repeated"], true);
     assert_eq!(balance(&exchange, wallet), "1.8");
-    assert_eq!(operator(&exchange, &debit("1.8", "april"))["repeated"], false);
+    assert_eq!(exchange.operator(&debit("1.8", "april"))["repeated"], false);
     assert_eq!(balance(&exchange, "fees"), "0");
     exchange.stop();
     let verified = journal("verify", &plan.data_dir());
@@ -59,26 +59,26 @@ fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
     let plan = plan_in(folder.path());
     let exchange = plan.start();
     let credit = |amount: &'static str| ["account", "credit", FIRST, amount, "--ref", "salary"];
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], false);
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
+    assert_eq!(exchange.operator(&credit("500"))["repeated"], false);
+    assert_eq!(exchange.operator(&credit("500"))["repeated"], true);
     assert!(refused(&exchange, &credit("501")).contains("ref: salary stands for another"));
-    operator(&exchange, &["account", "debit", FIRST, "0.000001"]);
+    exchange.operator(&["account", "debit", FIRST, "0.000001"]);
     assert_eq!(balance(&exchange, FIRST), "100499.999999");
     assert_eq!(balance(&exchange, DEPOSIT), "100000");
-    let frozen = operator(&exchange, &["account", "freeze", DEPOSIT]);
+    let frozen = exchange.operator(&["account", "freeze", DEPOSIT]);
     let named = |answer: &Value| ["wallet", "owner"].map(|name| answer[name].as_str().unwrap().to_owned());
     assert_eq!(
         (&frozen["frozen"], named(&frozen)),
         (&Value::Bool(true), [DEPOSIT, FIRST].map(str::to_owned))
     );
-    assert_eq!(operator(&exchange, &["account", "show", FIRST])["frozen"], true);
-    let freed = operator(&exchange, &["account", "freeze", "--undo", DEPOSIT]);
+    assert_eq!(exchange.operator(&["account", "show", FIRST])["frozen"], true);
+    let freed = exchange.operator(&["account", "freeze", "--undo", DEPOSIT]);
     assert_eq!((&freed["frozen"], named(&freed)), (&Value::Bool(false), [DEPOSIT, FIRST].map(str::to_owned)));
     exchange.stop();
     let before = journal("replay", &plan.data_dir());
 
     let exchange = plan.start();
-    assert_eq!(operator(&exchange, &credit("500"))["repeated"], true);
+    assert_eq!(exchange.operator(&credit("500"))["repeated"], true);
     assert_eq!(balance(&exchange, FIRST), "100499.999999");
     exchange.stop();
     let line = |text: &str, name: &str| text.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
@@ -95,8 +95,7 @@ fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     let mut place = |question: &str| {
-        let made = operator(&exchange, &["market", "create", question]);
-        let token = token(made["tokens"][0].as_str().unwrap());
+        let token = token(&exchange.market(question).tokens[0]);
         let wish =
             Wish { token, side: Side::Buy, price: 4_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
         let order = trader.sign(&wish);
@@ -107,16 +106,16 @@ fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
     let (_, second, open) = place("Does it snow?");
     assert_eq!(open["data"].as_array().map(Vec::len), Some(2), "{open}");
 
-    let frozen = operator(&exchange, &["account", "freeze", SECOND]);
+    let frozen = exchange.operator(&["account", "freeze", SECOND]);
     assert_eq!((&frozen["frozen"], &frozen["ordersRemoved"]), (&Value::Bool(true), &Value::from(2)));
     let (refused, _, open) = place("Does it hail?");
     assert_eq!(
         (&refused["code"], &open["data"]),
         (&Value::from("address_banned"), &Value::from(Vec::<u8>::new()))
     );
-    assert_eq!(operator(&exchange, &["account", "freeze", SECOND])["ordersRemoved"], 0);
+    assert_eq!(exchange.operator(&["account", "freeze", SECOND])["ordersRemoved"], 0);
 
-    operator(&exchange, &["account", "freeze", "--undo", SECOND]);
+    exchange.operator(&["account", "freeze", "--undo", SECOND]);
     let (placed, _, open) = place("Does it thaw?");
     assert_eq!((&placed["status"], open["data"].as_array().map(Vec::len)), (&Value::from("live"), Some(1)));
     for id in [first, second] {

@@ -1,15 +1,14 @@
 //! The operator's token: who has to have one, and what is said of one that is not good.
 
 use super::folder;
-use crate::common::exchange::{Plan, binary, outcry, outcry_succeeds};
+use crate::common::exchange::{Plan, binary, outcry};
 
 #[test]
 fn an_exchange_that_is_no_dev_asks_for_its_token() {
     let folder = folder();
     let plan = Plan::serve(folder.path());
     let exchange = plan.start();
-    let admin = format!("http://127.0.0.1:{}", exchange.admin);
-    let list = |more: &[&str]| outcry(&[&["market", "list", "--admin", &admin], more].concat());
+    let list = |more: &[&str]| exchange.operator_output(&[&["market", "list"], more].concat());
     let said = |more: &[&str]| String::from_utf8(list(more).stderr).unwrap();
     let (wrong, empty) = (folder.path().join("wrong"), folder.path().join("empty"));
     std::fs::write(&wrong, "0123456789abcdef").unwrap();
@@ -27,8 +26,8 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
     }
     let token = plan.data_dir().join("admin-token");
     let token = token.to_str().unwrap();
-    let with = outcry_succeeds(&["market", "list", "--admin", &admin, "--token-file", token]);
-    assert!(with.ends_with("0 markets\n"), "{with}");
+    let with = list(&["--token-file", token]);
+    assert!(with.status.success() && with.stdout.ends_with(b"0 markets\n"), "{with:?}");
     // The public listener is another one.
     let public = format!("http://127.0.0.1:{}", exchange.http);
     let other = format!("--admin: got {public}, which answers 40");

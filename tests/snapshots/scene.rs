@@ -86,8 +86,8 @@ impl Scene {
         let (plain, neg_risk): (Vec<_>, Vec<_>) =
             listed["data"].as_array().unwrap().iter().map(Market::of).partition(|market| !market.neg_risk);
         let markets = plain.into_iter().take(2).chain(neg_risk.into_iter().take(2)).collect();
-        let admin = format!("http://127.0.0.1:{}", exchange.admin);
         let (orders, done) = (Vec::new(), BTreeMap::new());
+        let admin = exchange.admin_url();
         let mut scene = Self { random, connection, admin, traders, markets, orders, done };
         // So that every trader has something to sell.
         for who in 0..TRADERS {

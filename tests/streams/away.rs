@@ -1,8 +1,8 @@
 //! What a client learns about a market that changed while the client was away: its tick and its
 //! result.
 
+use super::Site;
 use super::mirror::{Mirror, Noted, text};
-use super::{Site, operator};
 use crate::common::stream::Stream;
 use outcry::domain::Side;
 use serde_json::{Value, json};
@@ -62,7 +62,7 @@ impl Site {
     }
 
     fn tick(&self, tick: &str) {
-        operator(&self.exchange, &["market", "tick", &self.condition, tick]);
+        self.exchange.operator(&["market", "tick", &self.condition, tick]);
     }
 
     /// Comes back to both tokens from where `mirror` is; returns what the server says first.
@@ -126,19 +126,19 @@ pub(super) fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile(f
     drop(stream);
     // After a snapshot only the newest state is known, with the same number and with another one.
     site.tick("0.001");
-    operator(&site.exchange, &["snapshot"]);
+    site.exchange.operator(&["snapshot"]);
     let mut site = site.restart();
     let (stream, told) = site.come_back(stream_id, &mut mirror, &mut terms);
     assert_eq!(told["markets"][0]["replayed"], true);
     drop(stream);
     site.order(0, 0, Side::Buy, 21, 5, "GTC");
-    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "0.3"]);
+    site.exchange.operator(&["market", "resolve", &site.condition, "--payout", "0.3"]);
     let before = (mirror.clone(), terms.clone());
     let (stream, told) = site.come_back(stream_id, &mut mirror, &mut terms);
     assert_eq!(told["markets"][0]["replayed"], true, "{told}");
     assert_eq!(told["markets"][0]["payout"], json!(["0.3", "0.7"]), "{told}");
     drop(stream);
-    operator(&site.exchange, &["snapshot"]);
+    site.exchange.operator(&["snapshot"]);
     let site = site.restart();
     let (mut mirror, mut terms) = before;
     let (_, told) = site.come_back(stream_id, &mut mirror, &mut terms);
@@ -149,7 +149,7 @@ pub(super) fn who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile(f
 pub(super) fn the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however(feed: &str) {
     let site = Site::start(feed);
     site.tick("0.001");
-    operator(&site.exchange, &["market", "resolve", &site.condition, "--payout", "1"]);
+    site.exchange.operator(&["market", "resolve", &site.condition, "--payout", "1"]);
     let [first, second] = &site.tokens;
     let mut stream = Stream::open(&site.exchange, "market");
     let unknown: Vec<String> = (1..=400).map(|number| number.to_string()).collect();
