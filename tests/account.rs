@@ -59,7 +59,7 @@ impl Site {
             neg_risk: false,
         };
         let signed = self.traders[who].sign(&wish);
-        let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &signed.body).unwrap();
+        let answer = self.traders[who].post(&mut self.connection, &signed.body);
         (answer.json()["status"] == "live").then_some(signed.id_text)
     }
 

@@ -263,14 +263,7 @@ impl Scene {
 
     /// A full batch that rests, or trades with the other trader's.
     fn post_crossing(&mut self, who: usize) {
-        let wish = Wish {
-            token: self.markets[0].tokens[who],
-            side: Side::Buy,
-            price: 6_000,
-            shares: 12_345_600,
-            kind: "GTC",
-            neg_risk: false,
-        };
+        let wish = Wish::buy(self.markets[0].tokens[who], 6_000, 12_345_600);
         let orders: Vec<Signed> = (0..BATCH_MAX).map(|_| self.traders[who].sign(&wish)).collect();
         self.post_batch(who, &orders);
     }
@@ -317,8 +310,7 @@ impl Scene {
             .map(|_| {
                 let price = 100 * (20 + self.random.below(15));
                 let shares = 1_000_000 * (1 + self.random.below(20));
-                let (token, side) = (market.tokens[who], Side::Buy);
-                self.traders[who].sign(&Wish { token, side, price, shares, kind: "GTC", neg_risk: false })
+                self.traders[who].sign(&Wish::buy(market.tokens[who], price, shares))
             })
             .collect();
         let bodies: Vec<&str> = orders.iter().map(|signed| signed.body.as_str()).collect();
@@ -372,7 +364,7 @@ impl Scene {
     /// Rests orders that expire at this second, and that nobody meets.
     fn rest_until(&mut self, expiration: u64, who: usize) -> Vec<Signed> {
         let (token, side) = (self.markets[0].tokens[who], Side::Buy);
-        let wish = Wish { token, side, price: 100, shares: 100_000_000, kind: "GTD", neg_risk: false };
+        let wish = Wish { kind: "GTD", ..Wish::of(side, token, 100, 100_000_000) };
         let rest = |_| {
             let mut draft = self.traders[who].draft(&wish);
             draft.expiration = expiration;

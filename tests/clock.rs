@@ -9,7 +9,6 @@ mod common;
 use common::exchange::{Exchange, Market, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::Side;
 use serde_json::json;
 
 const DAY_MS: i64 = 86_400_000;
@@ -59,7 +58,7 @@ impl Site {
     fn bid(&mut self, expiration_ms: u64) -> Signed {
         let token = token(&self.tokens[0]);
         let kind = if expiration_ms == 0 { "GTC" } else { "GTD" };
-        let wish = Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind, neg_risk: false };
+        let wish = Wish { kind, ..Wish::buy(token, 1_000, 5_000_000) };
         let mut draft = self.maker.draft(&wish);
         draft.expiration = expiration_ms / 1_000;
         self.maker.seal(&draft)
@@ -81,10 +80,9 @@ impl Site {
     /// The taker buys the other outcome for .90 from whoever bids for the first.
     fn take(&mut self) -> String {
         let token = token(&self.tokens[1]);
-        let wish =
-            Wish { token, side: Side::Buy, price: 9_000, shares: 5_000_000, kind: "FAK", neg_risk: false };
+        let wish = Wish { kind: "FAK", ..Wish::buy(token, 9_000, 5_000_000) };
         let order = self.taker.sign(&wish);
-        said(&self.taker.ask(&mut self.connection, "POST", "/order", &order.body).unwrap())
+        said(&self.taker.post(&mut self.connection, &order.body))
     }
 
     /// The statuses of two logins by the traders' clock: with the maker's API key, and with its wallet.

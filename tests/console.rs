@@ -8,7 +8,6 @@ mod common;
 use common::exchange::{Exchange, Plan, outcry};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -177,16 +176,8 @@ fn the_operator_s_books_are_the_public_ones_and_show_what_was_acknowledged() {
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     for (index, price) in [(0, 40), (0, 39), (1, 55)] {
-        let wish = Wish {
-            token: token(tokens[index]),
-            side: Side::Buy,
-            price: price * 100,
-            shares: 10_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        };
-        let order = trader.sign(&wish);
-        assert_eq!(trader.ask(&mut connection, "POST", "/order", &order.body).unwrap().status, 200);
+        let order = trader.sign(&Wish::buy(token(tokens[index]), price * 100, 10_000_000));
+        assert_eq!(trader.post(&mut connection, &order.body).status, 200);
     }
     let names = [made["conditionId"].as_str().unwrap().to_owned(), made["marketId"].to_string()];
     for name in names {

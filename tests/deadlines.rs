@@ -9,7 +9,6 @@ mod common;
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 
 struct Site {
@@ -51,9 +50,7 @@ impl Site {
 
     fn order(&mut self) -> String {
         let token = token(&self.token);
-        let wish =
-            Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false };
-        self.trader.sign(&wish).body
+        self.trader.sign(&Wish::buy(token, 1_000, 5_000_000)).body
     }
 
     /// The trader's open orders.

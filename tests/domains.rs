@@ -205,11 +205,9 @@ fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
     let mut trader = Trader::new(KEYS[0], &mut connection);
     // Nobody here knows what version 3 calls a position.
     let token = TokenId([0x33; 32]);
-    let wish =
-        Wish { token, side: Side::Buy, price: 5_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-    let draft = trader.draft(&wish);
+    let draft = trader.draft(&Wish::buy(token, 5_000, 10_000_000));
     let body = trader.seal(&draft).body;
-    let unknown = trader.ask(&mut connection, "POST", "/order", &body).unwrap();
+    let unknown = trader.post(&mut connection, &body);
     assert_eq!((unknown.status, unknown.json()["code"].as_str()), (400, Some("token_unknown")));
     let said = unknown.json();
     assert_eq!((&said["field"], &said["got"]), (&"tokenId".into(), &token_text(&token).into()), "{said}");
@@ -222,7 +220,7 @@ fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
     let (_, tail) = body.split_once("\"},\"owner\"").unwrap();
     let signature = hex_text(&signer.sign(&Word(id.0)));
     let body = format!("{head}\"signature\":\"{signature}\"}},\"owner\"{tail}");
-    let answer = trader.ask(&mut connection, "POST", "/order", &body).unwrap();
+    let answer = trader.post(&mut connection, &body);
     assert_eq!((answer.status, answer.json()["error"].as_str()), (400, Some("order_version_mismatch")));
     exchange.stop();
 }

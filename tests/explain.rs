@@ -10,7 +10,7 @@ use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
 use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
-use outcry::domain::{Address, ConditionId, Side, SignatureType, Word};
+use outcry::domain::{Address, ConditionId, SignatureType, Word};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -37,14 +37,7 @@ impl Site {
 
     fn draft(&mut self) -> Draft {
         let token = token(&self.token);
-        self.first.draft(&Wish {
-            token,
-            side: Side::Buy,
-            price: 1_000,
-            shares: 10_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        })
+        self.first.draft(&Wish::buy(token, 1_000, 10_000_000))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Answer {
@@ -408,22 +401,14 @@ fn an_exchange_that_is_no_dev_explains_nothing() {
     let exchange = Plan::serve(folder.path()).set("cpu.policy=unpinned").start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
-    let wish = Wish {
-        token: token("7"),
-        side: Side::Buy,
-        price: 100,
-        shares: 10_000_000,
-        kind: "GTC",
-        neg_risk: false,
-    };
-    let mut draft = trader.draft(&wish);
+    let mut draft = trader.draft(&Wish::buy(token("7"), 100, 10_000_000));
     draft.fields.signer = Address([7; 20]);
     let order = trader.seal(&draft).body;
     let answers = [
         connection.request("GET", "/data/orders", "", b"").unwrap(),
         connection.request("POST", "/order", "", b"{}").unwrap(),
         connection.request("GET", "/auth/derive-api-key", "", b"").unwrap(),
-        trader.ask(&mut connection, "POST", "/order", &order).unwrap(),
+        trader.post(&mut connection, &order),
     ];
     for (answer, code) in answers.iter().zip(["invalid_l2", "invalid_l2", "invalid_l1", "signer_mismatch"]) {
         let body = answer.json();

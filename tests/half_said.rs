@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Connection, request};
-use outcry::domain::Side;
 use serde_json::Value;
 
 fn exchange() -> (Exchange, tempfile::TempDir) {
@@ -27,9 +26,7 @@ fn order(exchange: &Exchange) -> Vec<u8> {
     let mut trader = Trader::new(KEYS[0], &mut connection);
     let markets = connection.read("/simplified-markets");
     let token = token(markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap());
-    let wish =
-        Wish { token, side: Side::Buy, price: 1_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-    let signed = trader.sign(&wish);
+    let signed = trader.sign(&Wish::buy(token, 1_000, 10_000_000));
     trader.request("POST", "/order", &signed.body)
 }
 

@@ -12,7 +12,7 @@ use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::{KnownSigners, Signer, text};
-use outcry::domain::{Side, TokenId, Word};
+use outcry::domain::{TokenId, Word};
 use serde_json::Value;
 
 /// More orders than it takes to complete a table.
@@ -66,8 +66,7 @@ impl Site {
     }
 
     fn sign(&mut self, token: TokenId) -> Signed {
-        let (side, price, shares) = (Side::Buy, 1_000, 10_000_000);
-        self.trader.sign(&Wish { token, side, price, shares, kind: "GTC", neg_risk: false })
+        self.trader.sign(&Wish::buy(token, 1_000, 10_000_000))
     }
 
     fn send(&mut self, request: &[u8]) -> Answer {

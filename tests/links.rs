@@ -8,7 +8,7 @@ mod common;
 use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::trader::{Draft, KEYS, Trader, Wish, first_key_headers, hex_text, now_ms, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::{Address, Side, SignatureType, TokenId};
+use outcry::domain::{Address, SignatureType, TokenId};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -64,9 +64,7 @@ impl Scene {
 
     /// An order of a wallet, as the trader with this number would sign it.
     fn draft(&mut self, who: usize, wallet: &Address, token: TokenId) -> Draft {
-        let wish =
-            Wish { token, side: Side::Buy, price: 5_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-        let mut draft = self.traders[who].draft(&wish);
+        let mut draft = self.traders[who].draft(&Wish::buy(token, 5_000, 10_000_000));
         draft.fields.maker = *wallet;
         draft.fields.signer = *wallet;
         draft.fields.signature_type = SignatureType::Deposit;
@@ -75,7 +73,7 @@ impl Scene {
 
     fn post(&mut self, who: usize, draft: &Draft) -> Answer {
         let body = self.traders[who].seal(draft).body;
-        self.traders[who].ask(&mut self.connection, "POST", "/order", &body).unwrap()
+        self.traders[who].post(&mut self.connection, &body)
     }
 
     #[track_caller]
@@ -106,7 +104,7 @@ fn in_dev(shards: u16) {
     (small.fields.maker_amount, small.fields.taker_amount) = (500_000, 1_000_000);
     scene.refused(0, &small, "size_too_small");
     let forged = scene.traders[1].seal(&good).body;
-    let answer = scene.traders[0].ask(&mut scene.connection, "POST", "/order", &forged).unwrap();
+    let answer = scene.traders[0].post(&mut scene.connection, &forged);
     assert_eq!(answer.json()["code"], "invalid_signature");
     let unknown = scene.draft(0, &WALLETS[2], tokens[0]);
     scene.refused(0, &unknown, "not_enough_balance");

@@ -12,7 +12,6 @@ use common::exchange::{Exchange, Plan};
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::Connection;
-use outcry::domain::Side;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -109,12 +108,8 @@ fn wishes(market: &Value) -> Vec<Wish<'static>> {
         (scaled("minimum_tick_size", 1e4), scaled("minimum_order_size", 1e6).max(1_000_000));
     let tokens = market["tokens"].as_array().unwrap().iter();
     let wish = |row: &Value| Wish {
-        token: token(row["token_id"].as_str().unwrap()),
-        side: Side::Buy,
-        price,
-        shares,
-        kind: "GTC",
         neg_risk: market["neg_risk"] == true,
+        ..Wish::buy(token(row["token_id"].as_str().unwrap()), price, shares)
     };
     tokens.map(wish).collect()
 }
@@ -195,7 +190,7 @@ fn trade_on_all(exchange: &Exchange, markets: &BTreeMap<String, Value>) {
     for market in &closed {
         for wish in wishes(market) {
             let order = trader.sign(&wish);
-            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+            let answer = trader.post(&mut connection, &order.body);
             let code = answer.json()["code"].as_str().unwrap_or("").to_owned();
             assert!(
                 ["market_closed", "market_resolved"].contains(&code.as_str()),

@@ -7,7 +7,6 @@ mod common;
 use common::exchange::{Exchange, Market, Plan};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use tungstenite::{Message, WebSocket};
@@ -61,7 +60,7 @@ impl Site {
     /// A bid for ten shares of an outcome.
     fn wish(&self, outcome: usize, cents: u64) -> Wish<'static> {
         let token = token(&self.tokens[outcome]);
-        Wish { token, side: Side::Buy, price: cents * 100, shares: 10_000_000, kind: "GTC", neg_risk: false }
+        Wish::buy(token, cents * 100, 10_000_000)
     }
 
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {
@@ -173,7 +172,7 @@ fn an_order_that_comes_again_is_refused_while_none_is_taken_and_its_first_answer
     let mut site = Site::start();
     let mut maker = Trader::new(KEYS[2], &mut site.connection);
     let met = maker.sign(&site.wish(1, 90));
-    assert_eq!(maker.ask(&mut site.connection, "POST", "/order", &met.body).unwrap().status, 200);
+    assert_eq!(maker.post(&mut site.connection, &met.body).status, 200);
     let taker = site.trader.sign(&Wish { kind: "FAK", ..site.wish(0, 10) });
     let orders = [taker, site.draft(false), site.draft(true)];
     let first = orders.each_ref().map(|order| site.ask("POST", "/order", &order.body));

@@ -18,7 +18,6 @@ mod token_of_the_operator;
 
 use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
-use outcry::domain::Side;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
@@ -73,16 +72,9 @@ fn market_life(shards: u16) {
     let mut connection = exchange.connect();
     for (key, index, price) in [(KEYS[1], 0, 600), (KEYS[2], 1, 400)] {
         let mut trader = Trader::new(key, &mut connection);
-        let wish = Wish {
-            token: token(made["tokens"][index].as_str().unwrap()),
-            side: Side::Buy,
-            price: price * 10,
-            shares: 10_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        };
+        let wish = Wish::buy(token(made["tokens"][index].as_str().unwrap()), price * 10, 10_000_000);
         let order = trader.sign(&wish);
-        let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+        let answer = trader.post(&mut connection, &order.body);
         assert_eq!(answer.status, 200, "{}", answer.json());
     }
     let shown = exchange.operator(&["market", "show", condition]);
@@ -209,16 +201,8 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     // While an order rests, its tick stays; once none does, the file's tick is taken.
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
-    let wish = Wish {
-        token: token("71"),
-        side: Side::Buy,
-        price: 100,
-        shares: 5_000_000,
-        kind: "GTC",
-        neg_risk: false,
-    };
-    let order = trader.sign(&wish);
-    assert_eq!(trader.ask(&mut connection, "POST", "/order", &order.body).unwrap().status, 200);
+    let order = trader.sign(&Wish::buy(token("71"), 100, 5_000_000));
+    assert_eq!(trader.post(&mut connection, &order.body).status, 200);
     let finer = r#""updatedAt":"2026-01-03T00:00:00Z","orderPriceMinTickSize":0.001,"#;
     let finer = file(folder.path(), "finer.json", finer);
     let (_, text) = import(&exchange, &[&finer]);

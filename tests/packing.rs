@@ -8,7 +8,6 @@ mod common;
 use common::exchange::{Exchange, Plan, outcry_succeeds};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
-use outcry::domain::Side;
 use std::path::Path;
 
 /// The smallest segment that a configuration may ask for: some 250 orders, each alone in its batch.
@@ -36,15 +35,7 @@ impl Scene {
 
     fn orders(&mut self, count: usize) {
         for _ in 0..count {
-            let wish = Wish {
-                token: token(&self.token),
-                side: Side::Buy,
-                price: 100,
-                shares: 5_000_000,
-                kind: "GTC",
-                neg_risk: false,
-            };
-            let order = self.trader.sign(&wish);
+            let order = self.trader.sign(&Wish::buy(token(&self.token), 100, 5_000_000));
             self.accepted("POST", &order.body);
             self.accepted("DELETE", &format!("{{\"orderID\":\"{}\"}}", order.id_text));
         }

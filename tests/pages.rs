@@ -8,7 +8,6 @@ mod common;
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection, request};
-use outcry::domain::Side;
 use tempfile::TempDir;
 
 const APP: &str = "https://app.example";
@@ -188,10 +187,7 @@ fn a_page_reads_what_became_of_its_orders_and_the_whole_of_long_answers() {
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     for price in 1..=40 {
-        let shares = 5_000_000;
-        let order =
-            Wish { token: yes, side: Side::Buy, price: price * 100, shares, kind: "GTC", neg_risk: false };
-        let order = trader.sign(&order);
+        let order = trader.sign(&Wish::buy(yes, price * 100, 5_000_000));
         connection.send(&trader.request_with(&of_page(APP), "POST", "/order", &order.body)).unwrap();
         let answer = connection.answer().unwrap();
         assert_eq!((answer.status, readable_by(&answer)), (200, "*"), "{}", answer.head);

@@ -13,7 +13,6 @@ use common::exchange::{Exchange, Plan};
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, first_key_headers, token};
 use common::wire::{Answer, Connection, request};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
 use tungstenite::Message;
@@ -71,9 +70,7 @@ impl Site {
 
     fn order(&mut self) -> String {
         let token = token(&self.token);
-        let wish =
-            Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false };
-        self.trader.sign(&wish).body
+        self.trader.sign(&Wish::buy(token, 1_000, 5_000_000)).body
     }
 
     fn batch(&mut self, orders: usize) -> String {

@@ -10,7 +10,7 @@ mod common;
 use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
-use outcry::domain::{Side, TokenId};
+use outcry::domain::TokenId;
 use std::collections::BTreeMap;
 
 const SHARDS: usize = 2;
@@ -80,9 +80,8 @@ fn a_connection_that_only_reads_never_touches_a_shards_core() {
 
 /// Places an order that rests; returns its id.
 fn rest(trader: &mut Trader, connection: &mut Connection, token: TokenId) -> String {
-    let wish = Wish { token, side: Side::Buy, price: 100, shares: 5_000_000, kind: "GTC", neg_risk: false };
-    let order = trader.sign(&wish);
-    let answer = trader.ask(connection, "POST", "/order", &order.body).unwrap();
+    let order = trader.sign(&Wish::buy(token, 100, 5_000_000));
+    let answer = trader.post(connection, &order.body);
     assert_eq!(answer.json()["status"], "live", "{answer:?}");
     order.id_text
 }

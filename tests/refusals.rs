@@ -391,16 +391,8 @@ impl Scene {
         // The only order on offer: the second trader sells ten at .80.
         let split = second.act(&mut connection, 0, &open.condition, 10_000_000);
         assert!(split.status == 200, "{}", split.json());
-        let wish = Wish {
-            token: open.tokens[0],
-            side: Side::Sell,
-            price: 8_000,
-            shares: 10_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        };
-        let offer = second.sign(&wish);
-        let answer = second.ask(&mut connection, "POST", "/order", &offer.body).unwrap();
+        let offer = second.sign(&Wish::sell(open.tokens[0], 8_000, 10_000_000));
+        let answer = second.post(&mut connection, &offer.body);
         assert!(answer.status == 200, "{}", answer.json());
         Self {
             fine: other.clone(),
@@ -420,7 +412,7 @@ impl Scene {
     }
 
     fn wish(&self, side: Side, price: u64, kind: &'static str) -> Wish<'static> {
-        Wish { token: self.open.tokens[0], side, price, shares: 10_000_000, kind, neg_risk: false }
+        Wish { kind, ..Wish::of(side, self.open.tokens[0], price, 10_000_000) }
     }
 
     /// A good order that would rest: ten at .10.
@@ -477,8 +469,7 @@ impl Scene {
     /// The second trader bids five at .01 on the other market, `count` times.
     fn rest(&mut self, count: usize) {
         let token = self.other.tokens[0];
-        let wish =
-            Wish { token, side: Side::Buy, price: 100, shares: 5_000_000, kind: "GTC", neg_risk: false };
+        let wish = Wish::buy(token, 100, 5_000_000);
         let bodies: Vec<String> = (0..count).map(|_| self.second.sign(&wish).body).collect();
         let mut taken = 0;
         for batches in bodies.chunks(BATCH * BATCHES_PIPELINED) {

@@ -75,7 +75,7 @@ impl Site {
 
     fn wish(&self, market: usize, side: Side, cents: u64, shares: u64) -> Wish<'static> {
         let token = token(&self.tokens[market]);
-        Wish { token, side, price: cents * 100, shares: shares * 1_000_000, kind: "GTC", neg_risk: false }
+        Wish::of(side, token, cents * 100, shares * 1_000_000)
     }
 
     /// Places a maker's bid in a market, with one of its keys; returns the order's id.
@@ -83,7 +83,7 @@ impl Site {
         let wish = self.wish(market, Side::Buy, cents, shares);
         let maker = if other_key { &mut self.other_key } else { &mut self.maker };
         let order = maker.sign(&wish);
-        let answer = maker.ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        let answer = maker.post(&mut self.connection, &order.body);
         assert_eq!(answer.status, 200, "{}", answer.json());
         order.id_text
     }
@@ -111,7 +111,7 @@ impl Site {
     fn sell(&mut self, market: usize, cents: u64, shares: u64) -> Answer {
         let wish = Wish { kind: "FAK", ..self.wish(market, Side::Sell, cents, shares) };
         let order = self.taker.sign(&wish);
-        self.taker.ask(&mut self.connection, "POST", "/order", &order.body).unwrap()
+        self.taker.post(&mut self.connection, &order.body)
     }
 
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {

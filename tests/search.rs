@@ -9,7 +9,6 @@ use common::exchange::{Exchange, Plan};
 use common::shared::shared;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -524,16 +523,9 @@ fn what_is_traded_decides_among_equals_as_soon_as_the_trade_is_acknowledged() {
     assert_eq!(first(&mut connection), "Will meteor 0 be seen?");
     for (number, shares) in [(1, 10), (2, 20), (0, 30), (1, 21)] {
         for (outcome, trader) in traders.iter_mut().enumerate() {
-            let wish = Wish {
-                token: token(&markets[number].tokens[outcome]),
-                side: Side::Buy,
-                price: 5_000,
-                shares: shares * 1_000_000,
-                kind: "GTC",
-                neg_risk: false,
-            };
+            let wish = Wish::buy(token(&markets[number].tokens[outcome]), 5_000, shares * 1_000_000);
             let order = trader.sign(&wish);
-            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+            let answer = trader.post(&mut connection, &order.body);
             assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
         }
         assert_eq!(first(&mut connection), format!("Will meteor {number} be seen?"));

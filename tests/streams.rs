@@ -75,13 +75,13 @@ impl Site {
         kind: &str,
     ) -> (String, Value) {
         let (token, price, shares) = (token(&self.tokens[outcome]), cents * 100, shares * 1_000_000);
-        self.place(who, &Wish { token, side, price, shares, kind, neg_risk: false })
+        self.place(who, &Wish { kind, ..Wish::of(side, token, price, shares) })
     }
 
     #[track_caller]
     fn place(&mut self, who: usize, wish: &Wish) -> (String, Value) {
         let signed = self.traders[who].sign(wish);
-        let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &signed.body).unwrap();
+        let answer = self.traders[who].post(&mut self.connection, &signed.body);
         (signed.id_text, answer.json())
     }
 

@@ -10,7 +10,6 @@ use common::exchange::{Exchange, Plan};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::KnownSigners;
-use outcry::domain::Side;
 use serde_json::json;
 
 /// How often `/metrics` is read for a value that must appear.
@@ -44,14 +43,7 @@ impl Site {
     }
 
     fn order(&mut self, text: &str) -> common::trader::Signed {
-        self.trader.sign(&Wish {
-            token: token(text),
-            side: Side::Buy,
-            price: 100,
-            shares: 5_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        })
+        self.trader.sign(&Wish::buy(token(text), 100, 5_000_000))
     }
 
     fn ask(&mut self, method: &str, path: &str, body: &str) -> Answer {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
 use common::wire::Connection;
-use outcry::domain::{Collateral, Side, TokenId};
+use outcry::domain::{Collateral, TokenId};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
 use rustix::event::epoll;
@@ -62,7 +62,7 @@ fn trader(rig: &mut Rig) -> Trader {
 }
 
 fn bid(token: TokenId, price: u64) -> Wish<'static> {
-    Wish { token, side: Side::Buy, price, shares: 5_000_000, kind: "GTC", neg_risk: false }
+    Wish::buy(token, price, 5_000_000)
 }
 
 fn connect(port: u16) -> TcpStream {

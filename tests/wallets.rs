@@ -49,17 +49,10 @@ impl Stage {
     /// Places an order that must be taken. Price in cents, size in shares.
     #[track_caller]
     fn order(&mut self, who: usize, side: Side, outcome: usize, cents: u64, shares: u64) {
-        let wish = Wish {
-            token: token(&self.tokens[outcome]),
-            side,
-            price: cents * 100,
-            shares: shares * SHARE,
-            kind: "GTC",
-            neg_risk: false,
-        };
+        let wish = Wish::of(side, token(&self.tokens[outcome]), cents * 100, shares * SHARE);
         let trader = &mut self.traders[who];
         let order = trader.sign(&wish);
-        let answer = trader.ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        let answer = trader.post(&mut self.connection, &order.body);
         assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
     }
 

@@ -4,7 +4,6 @@
 use crate::common::trader::{KEYS, Trader, Wish, token};
 use crate::common::wire::{Connection, request};
 use crate::site::Site;
-use outcry::domain::Side;
 use serde_json::{Value, json};
 
 /// The row of market 701 with the fields of `more`; null ones are left out.
@@ -46,10 +45,8 @@ fn state(site: &Site) -> String {
 
 /// A bid of 10 at 0.10.
 fn bid(site: &mut Site, trader: &mut Trader) -> (u16, String) {
-    let (side, kind) = (Side::Buy, "GTC");
-    let wish = Wish { token: token("7011"), side, price: 1_000, shares: 10_000_000, kind, neg_risk: false };
-    let order = trader.sign(&wish);
-    let answer = trader.ask(&mut site.connection, "POST", "/order", &order.body).unwrap();
+    let order = trader.sign(&Wish::buy(token("7011"), 1_000, 10_000_000));
+    let answer = trader.post(&mut site.connection, &order.body);
     (answer.status, order.id_text.clone())
 }
 

@@ -29,14 +29,13 @@ fn rows() -> Value {
 }
 
 fn wish(token_id: &str, side: Side, price: u64, shares: u64) -> Wish<'static> {
-    let kind = "GTC";
-    Wish { token: token(token_id), side, price, shares: shares * 1_000_000, kind, neg_risk: false }
+    Wish::of(side, token(token_id), price, shares * 1_000_000)
 }
 
 #[track_caller]
 fn place(site: &mut Site, trader: &mut Trader, wish: &Wish<'_>) {
     let order = trader.sign(wish);
-    let answer = trader.ask(&mut site.connection, "POST", "/order", &order.body).unwrap();
+    let answer = trader.post(&mut site.connection, &order.body);
     assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
 }
 

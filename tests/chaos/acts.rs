@@ -51,7 +51,7 @@ impl Client<'_> {
         let cents = if side == Side::Buy { below_middle - off } else { 100 - below_middle + off };
         let shares = SHARE * (5 + self.random.below(20));
         let text = self.markets[market].tokens[outcome].clone();
-        let wish = Wish { token: token(&text), side, price: 100 * cents, shares, kind, neg_risk: false };
+        let wish = Wish { kind, ..Wish::of(side, token(&text), 100 * cents, shares) };
         self.trader.clock_ms = Some(self.link.gate.wait().now_ms);
         let mut draft = self.trader.draft(&wish);
         if self.random.below(8) == 0 {

@@ -33,6 +33,23 @@ pub struct Wish<'a> {
     pub neg_risk: bool,
 }
 
+impl Wish<'_> {
+    /// A GTC buy in a market without negative risk; what else a wish has, a test adds.
+    pub const fn buy(token: TokenId, price: u64, shares: u64) -> Self {
+        Self::of(Side::Buy, token, price, shares)
+    }
+
+    /// The same as a sell.
+    pub const fn sell(token: TokenId, price: u64, shares: u64) -> Self {
+        Self::of(Side::Sell, token, price, shares)
+    }
+
+    /// The same on either side.
+    pub const fn of(side: Side, token: TokenId, price: u64, shares: u64) -> Self {
+        Self { token, side, price, shares, kind: "GTC", neg_risk: false }
+    }
+}
+
 /// An order before it is signed.
 #[derive(Clone, Debug)]
 pub struct Draft {
@@ -282,6 +299,12 @@ impl Trader {
     ) -> Result<Answer, Error> {
         connection.send(&self.request(method, path, body))?;
         connection.answer()
+    }
+
+    /// Posts an order's signed body.
+    #[track_caller]
+    pub fn post(&self, connection: &mut Connection, body: &str) -> Answer {
+        self.ask(connection, "POST", "/order", body).unwrap()
     }
 
     /// A private read, as JSON; any status but 200 fails the test.

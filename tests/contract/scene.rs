@@ -122,18 +122,18 @@ impl Scene {
     }
 
     fn wish(side: Side, price: u64, shares: u64) -> Wish<'static> {
-        Wish { token: token(&token_of(0, 0)), side, price, shares, kind: "GTC", neg_risk: false }
+        Wish::of(side, token(&token_of(0, 0)), price, shares)
     }
 
     /// Posts an order of the first trader on the first market; returns the answer.
     pub(crate) fn posts(&mut self, side: Side, price: u64, shares: u64) -> Value {
         let order = self.first.sign(&Self::wish(side, price, shares));
-        self.first.ask(&mut self.connection, "POST", "/order", &order.body).unwrap().json()
+        self.first.post(&mut self.connection, &order.body).json()
     }
 
     fn second_posts(&mut self, side: Side, price: u64, shares: u64) -> Value {
         let order = self.second.sign(&Self::wish(side, price, shares));
-        self.second.ask(&mut self.connection, "POST", "/order", &order.body).unwrap().json()
+        self.second.post(&mut self.connection, &order.body).json()
     }
 
     /// A signed order of the first trader that was not posted, as JSON.

@@ -4,7 +4,6 @@ use super::{folder, journal, plan_in};
 use crate::common::exchange::{Exchange, Plan};
 use crate::common::stream::Stream;
 use crate::common::trader::{KEYS, Signed, Trader, Wish, token};
-use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::path::Path;
 use std::process::Command;
@@ -39,18 +38,11 @@ impl Client {
     }
 
     fn sign(&mut self, price: u64) -> Signed {
-        self.trader.sign(&Wish {
-            token: token(&self.token),
-            side: Side::Buy,
-            price,
-            shares: 10_000_000,
-            kind: "GTC",
-            neg_risk: false,
-        })
+        self.trader.sign(&Wish::buy(token(&self.token), price, 10_000_000))
     }
 
     fn post(&self, exchange: &Exchange, order: &Signed) -> Value {
-        self.trader.ask(&mut exchange.connect(), "POST", "/order", &order.body).unwrap().json()
+        self.trader.post(&mut exchange.connect(), &order.body).json()
     }
 
     fn account(&self, exchange: &Exchange) -> Value {

@@ -4,7 +4,6 @@
 use super::backup::copy;
 use super::{folder, journal, plan_in};
 use crate::common::trader::{KEYS, Trader, Wish, token};
-use outcry::domain::Side;
 
 fn in_good_order(starts: u32) -> String {
     format!(", {starts} starts, stopped in good order")
@@ -62,9 +61,9 @@ fn a_start_whose_archive_of_orders_is_damaged_says_so_and_goes_on_once_it_is_men
     let markets = exchange.read("/simplified-markets");
     let token = token(markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap());
     // It is killed, so the snapshot's archive has it.
-    let wish = Wish { token, side: Side::Buy, price: 100, shares: 500_000_000, kind: "FAK", neg_risk: false };
+    let wish = Wish { kind: "FAK", ..Wish::buy(token, 100, 500_000_000) };
     let order = trader.sign(&wish);
-    let killed = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+    let killed = trader.post(&mut connection, &order.body);
     assert_eq!(killed.json()["code"], "fak_no_match");
     exchange.operator(&["snapshot"]);
     exchange.stop();
@@ -89,7 +88,7 @@ fn a_start_whose_archive_of_orders_is_damaged_says_so_and_goes_on_once_it_is_men
     let text = journal("verify", &data_dir);
     assert!(text.contains(&in_good_order(3)), "{text}");
     let exchange = plan.start();
-    let again = trader.ask(&mut exchange.connect(), "POST", "/order", &order.body).unwrap();
+    let again = trader.post(&mut exchange.connect(), &order.body);
     assert_eq!((again.status, again.header("Idempotent-Replayed")), (400, Some("true")));
     exchange.stop();
 }

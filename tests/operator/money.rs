@@ -15,16 +15,8 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
         let tokens = exchange.market(question).tokens;
         for (key, index, price) in [(KEYS[1], 0, 40), (KEYS[2], 1, 60)] {
             let mut trader = Trader::new(key, &mut connection);
-            let wish = Wish {
-                token: token(&tokens[index]),
-                side: Side::Buy,
-                price: price * 100,
-                shares: 100_000_000,
-                kind: "GTC",
-                neg_risk: false,
-            };
-            let order = trader.sign(&wish);
-            let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+            let order = trader.sign(&Wish::buy(token(&tokens[index]), price * 100, 100_000_000));
+            let answer = trader.post(&mut connection, &order.body);
             assert_eq!(answer.status, 200, "{}", answer.json());
         }
     }
@@ -96,10 +88,8 @@ fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
     let mut trader = Trader::new(KEYS[1], &mut connection);
     let mut place = |question: &str| {
         let token = token(&exchange.market(question).tokens[0]);
-        let wish =
-            Wish { token, side: Side::Buy, price: 4_000, shares: 10_000_000, kind: "GTC", neg_risk: false };
-        let order = trader.sign(&wish);
-        let answer = trader.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+        let order = trader.sign(&Wish::buy(token, 4_000, 10_000_000));
+        let answer = trader.post(&mut connection, &order.body);
         (answer.json(), order.id_text, trader.ask(&mut connection, "GET", "/data/orders", "").unwrap().json())
     };
     let (_, first, _) = place("Does it rain?");

@@ -4,7 +4,7 @@
 use super::common::trader::{KEYS, Signed, Trader, Wish};
 use super::common::wire::{Answer, Connection};
 use super::{Scene, Seen, state_hash};
-use outcry::domain::{Collateral, Side, TokenId};
+use outcry::domain::{Collateral, TokenId};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::{Early, Rig};
 use std::io::{ErrorKind, Read, Write};
@@ -42,10 +42,10 @@ pub(super) fn recovering() -> Seen {
     let mut early = Early::start(&options(&data_dir, 1)).unwrap();
     let mut connection = Connection::open(early.http().port());
     let before = state_hash(&data_dir);
-    let answer = first.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+    let answer = first.post(&mut connection, &order.body);
     let after = state_hash(&data_dir);
     early.recover().unwrap();
-    let taken = first.ask(&mut connection, "POST", "/order", &order.body).unwrap();
+    let taken = first.post(&mut connection, &order.body);
     assert!(taken.status == 200, "{}", taken.json());
     assert!(early.stop(), "a graceful stop");
     Seen { before, answer, after }
@@ -113,7 +113,7 @@ pub(super) fn busy() -> Seen {
 }
 
 fn resting(token: TokenId) -> Wish<'static> {
-    Wish { token, side: Side::Buy, price: 1_000, shares: 5_000_000, kind: "GTC", neg_risk: false }
+    Wish::buy(token, 1_000, 5_000_000)
 }
 
 /// Does `work` on another thread and meanwhile turns the first shard.

@@ -159,7 +159,7 @@ impl Scene {
             neg_risk: *neg_risk,
         };
         let order = self.traders[who].sign(&wish);
-        let answer = self.traders[who].ask(&mut self.connection, "POST", "/order", &order.body).unwrap();
+        let answer = self.traders[who].post(&mut self.connection, &order.body);
         let taken = accepted(answer.status, &answer.body);
         if taken || KILLED.iter().any(|code| answer.json()["code"] == *code) {
             let (id, body) = (order.id_text, order.body);
@@ -173,7 +173,7 @@ impl Scene {
     pub fn repeats(&self, exchange: &Exchange) {
         let mut connection = exchange.connect();
         for Placed { who, id, body, status, answer } in &self.orders {
-            let again = self.traders[*who].ask(&mut connection, "POST", "/order", body).unwrap();
+            let again = self.traders[*who].post(&mut connection, body);
             let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
             assert_eq!((again.status, text(&again.body)), (*status, text(answer)), "{id}");
             assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{id}");

@@ -11,13 +11,9 @@ impl Site {
     /// The first trader replaces orders by a bid for each outcome, of cents and shares; returns their ids.
     #[track_caller]
     fn replace(&mut self, leaving: &[String], quotes: [(u64, u64); 2]) -> Vec<String> {
-        let wishes = [0, 1].map(|outcome| Wish {
-            token: token(&self.tokens[outcome]),
-            side: Side::Buy,
-            price: quotes[outcome].0 * 100,
-            shares: quotes[outcome].1 * 1_000_000,
-            kind: "GTC",
-            neg_risk: false,
+        let wishes = [0, 1].map(|outcome| {
+            let (cents, shares) = quotes[outcome];
+            Wish::buy(token(&self.tokens[outcome]), cents * 100, shares * 1_000_000)
         });
         let place = wishes.map(|wish| self.traders[0].sign(&wish).body).join(",");
         let body = format!("{{\"cancel\":{},\"place\":[{place}]}}", json!(leaving));

@@ -13,7 +13,7 @@ pub(super) fn a_rest_that_nobody_can_fill_ends_after_the_trade_that_left_it(feed
     // For 2 and for 5 USDC at .70.
     for shares in [2_857_143, 7_142_858] {
         let (token, side, price) = (token(&site.tokens[1]), Side::Buy, 7_000);
-        site.place(1, &Wish { token, side, price, shares, kind: "FAK", neg_risk: false });
+        site.place(1, &Wish { kind: "FAK", ..Wish::of(side, token, price, shares) });
     }
     for (kind, status, matched, reason) in [
         ("UPDATE", "LIVE", "2.857142", ""),

@@ -1,7 +1,7 @@
 //! The traders and markets of a script: keys, wallets and markets of its own.
 
 use super::{Done, Run};
-use crate::common::trader::{Trader, hex_text, token_text};
+use crate::common::trader::{Trader, Wish, hex_text, token_text};
 use crate::language::{MarketLine, text};
 use crate::names::name_and_key;
 use outcry::auth::{derive, keccak};
@@ -173,16 +173,9 @@ impl Run {
     fn fill_digest(&mut self) {
         let mut filler = self.filler(1);
         let token = self.people.markets[0].tokens[0];
-        let wish = crate::common::trader::Wish {
-            token,
-            side: outcry::domain::Side::Buy,
-            price: 100,
-            shares: 1_000_000,
-            kind: "FAK",
-            neg_risk: false,
-        };
+        let wish = Wish { kind: "FAK", ..Wish::buy(token, 100, 1_000_000) };
         let order = filler.sign(&wish);
-        let answer = filler.ask(&mut self.site.public, "POST", "/order", &order.body).unwrap();
+        let answer = filler.post(&mut self.site.public, &order.body);
         assert_eq!(answer.json()["code"], "fak_no_match");
         self.people.traders.insert("filler".to_owned(), filler);
     }

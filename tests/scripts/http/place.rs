@@ -78,7 +78,7 @@ impl Run {
     pub fn order(&mut self, line: &OrderLine) -> Done {
         let drafted = self.drafted(line);
         let trader = self.people.trader(&line.who);
-        let answer = trader.ask(&mut self.site.public, "POST", "/order", &drafted.signed.body).unwrap();
+        let answer = trader.post(&mut self.site.public, &drafted.signed.body);
         self.placed(&line.label, &drafted, &answer)
     }
 
@@ -88,7 +88,7 @@ impl Run {
         let who = stranger.unwrap_or(&drafted.who).to_owned();
         self.wallet(&who);
         let trader = self.people.trader(&who);
-        let answer = trader.ask(&mut self.site.public, "POST", "/order", &drafted.signed.body).unwrap();
+        let answer = trader.post(&mut self.site.public, &drafted.signed.body);
         if stranger.is_none() {
             return self.placed(label, &drafted, &answer);
         }
