@@ -33,7 +33,6 @@ mod link;
 use client::{Client, Role};
 use common::exchange::{Exchange, Market, Plan, outcry_succeeds};
 use common::random::Random;
-use common::wire::Connection;
 use compare::{Told, differences};
 use gate::{Gate, Socket};
 use ledger::{Ledger, State, Word, text};
@@ -67,7 +66,7 @@ const ACTS_SPREAD: u64 = 1_000;
 const CUT_ONE_IN: u64 = 40;
 
 /// Longer than a switch waits for a beat, and shorter than a signed request may be late.
-const SWITCHES_GO_OFF_MS: u64 = 16_000;
+const SWITCHES_GO_OFF_MS: i64 = 16_000;
 
 /// The disturbances that clients went through.
 #[derive(Debug, Default)]
@@ -115,7 +114,8 @@ impl Storm<'_> {
             let wanted = ACTS_MIN + self.random.below(ACTS_SPREAD);
             self.watch(wanted / 2);
             if self.random.below(2) == 0 {
-                self.advance(SWITCHES_GO_OFF_MS);
+                let now_ms = self.exchange.as_ref().unwrap().advance(SWITCHES_GO_OFF_MS);
+                self.gate.moved(now_ms);
             }
             if end == End::Stopped || self.random.below(4) == 0 {
                 self.exchange.as_ref().unwrap().operator(&["snapshot"]);
@@ -143,10 +143,6 @@ impl Storm<'_> {
         }
     }
 
-    fn advance(&self, ms: u64) {
-        self.gate.moved(advance(self.exchange.as_ref().unwrap(), ms));
-    }
-
     fn restart(&mut self, end: End) {
         self.gate.close();
         let mut exchange = self.exchange.take().expect("one runs");
@@ -156,16 +152,9 @@ impl Storm<'_> {
         }
         self.starts += 1;
         let exchange = self.plans[self.starts % self.plans.len()].start();
-        self.gate.open(exchange.http, advance(&exchange, 0));
+        self.gate.open(exchange.http, exchange.advance(0));
         self.exchange = Some(exchange);
     }
-}
-
-/// Moves the exchange's clock; returns what it shows.
-fn advance(exchange: &Exchange, ms: u64) -> u64 {
-    let body = json!({ "advance_ms": ms }).to_string();
-    let answer = Connection::open(exchange.admin).request("POST", "/clock", "", body.as_bytes()).unwrap();
-    answer.json()["timeMs"].as_u64().unwrap()
 }
 
 /// An exchange with markets on both of its shards, and the folder of its data.
@@ -264,7 +253,7 @@ fn every_client_knows_what_it_has_whatever_breaks() {
     let mut random = Random::printed("chaos");
     let Site { folder: _folder, plans, exchange, markets } = Site::start();
     let (gate, trouble) = (Gate::closed(ROLES.len()), Trouble::default());
-    gate.open(exchange.http, advance(&exchange, 0));
+    gate.open(exchange.http, exchange.advance(0));
     let clients = clients(&ROLES, &markets, &gate, &trouble, &mut random);
     let (done, acts) = sync_channel(ACTS_AHEAD);
     let random = Random::new(random.below(u64::MAX));
@@ -330,7 +319,7 @@ fn whatever_a_client_has_wrong_is_found() {
     let mut random = Random::printed("mistakes");
     let Site { folder: _folder, exchange, markets, .. } = Site::start();
     let (gate, trouble) = (Gate::closed(2), Trouble::default());
-    gate.open(exchange.http, advance(&exchange, 0));
+    gate.open(exchange.http, exchange.advance(0));
     let mut clients = clients(&[Role::Maker, Role::Taker], &markets, &gate, &trouble, &mut random);
     // An order of every kind, whatever chance has left.
     let lacks = |client: &Client, state| client.ledger.orders.values().all(|order| order.state != state);

@@ -43,10 +43,7 @@ impl Site {
 
     /// Moves the clock, and those of the traders with it.
     fn advance(&mut self, ms: i64) {
-        let mut admin = Connection::open(self.exchange.admin);
-        let body = json!({ "advance_ms": ms }).to_string();
-        let answer = admin.request("POST", "/clock", "", body.as_bytes()).unwrap();
-        self.now_ms = answer.json()["timeMs"].as_u64().unwrap();
+        self.now_ms = self.exchange.advance(ms);
         self.traders_have(self.now_ms);
     }
 

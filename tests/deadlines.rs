@@ -33,19 +33,15 @@ impl Site {
         let token = markets["data"][0]["tokens"][0]["token_id"].as_str().unwrap().to_owned();
         let mut site = Self { exchange, connection, trader, token, now_ms, _folder: folder };
         // From a whole second on, so that its fraction does not matter.
-        let fraction = site.advance(0) % 1_000;
-        site.advance(if fraction == 0 { 0 } else { 1_000 - fraction });
+        site.advance(0);
+        site.advance(i64::try_from(site.now_ms.next_multiple_of(1_000) - site.now_ms).unwrap());
         site
     }
 
-    /// Moves the clock; returns the new time.
-    fn advance(&mut self, ms: u64) -> u64 {
-        let mut admin = Connection::open(self.exchange.admin);
-        let body = json!({ "advance_ms": ms }).to_string();
-        let answer = admin.request("POST", "/clock", "", body.as_bytes()).unwrap();
-        self.now_ms = answer.json()["timeMs"].as_u64().unwrap();
+    /// Moves the clock, and the trader's with it.
+    fn advance(&mut self, ms: i64) {
+        self.now_ms = self.exchange.advance(ms);
         self.trader.clock_ms = Some(self.now_ms);
-        self.now_ms
     }
 
     fn order(&mut self) -> String {

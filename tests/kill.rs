@@ -195,9 +195,10 @@ impl Scene {
             loop {
                 let done = acts.load(Ordering::Relaxed);
                 if claimed.is_none() && wanted / 2 <= done {
-                    claimed = Some(position(exchange, "claimed"));
+                    claimed = Some(exchange.metric("outcry_claimed_position"));
                 }
-                held = held || claimed.is_some_and(|claimed| claimed <= position(exchange, "durable"));
+                held = held
+                    || claimed.is_some_and(|claimed| claimed <= exchange.metric("outcry_durable_position"));
                 if held && wanted <= done {
                     break;
                 }
@@ -399,12 +400,4 @@ fn hashes_met(output: &str) -> u64 {
 fn end_of_journal(output: &str) -> u64 {
     let (_, end) = output.split_once("the journal ends at position ").unwrap_or_else(|| panic!("{output}"));
     end.split(',').next().unwrap().parse().unwrap_or_else(|_| panic!("{output}"))
-}
-
-/// One of the log's positions, as the operator's listener shows it.
-fn position(exchange: &Exchange, name: &str) -> u64 {
-    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
-    let text = String::from_utf8(answer.body).unwrap();
-    let line = format!("outcry_{name}_position ");
-    text.lines().find_map(|text| text.strip_prefix(&line)).unwrap().parse().unwrap()
 }

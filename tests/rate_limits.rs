@@ -42,21 +42,9 @@ impl Site {
         Self { exchange, connection, trader, token, _folder: folder }
     }
 
-    fn advance(&self, ms: u64) {
-        let body = json!({ "advance_ms": ms }).to_string();
-        let answer = self.operator("POST", "/clock", &body);
-        assert_eq!(answer.status, 200);
-    }
-
-    fn operator(&self, method: &str, path: &str, body: &str) -> Answer {
-        Connection::open(self.exchange.admin).request(method, path, "", body.as_bytes()).unwrap()
-    }
-
     /// How many requests were held, refused or warned about.
     fn count(&self, what: &str) -> u64 {
-        let text = String::from_utf8(self.operator("GET", "/metrics", "").body).unwrap();
-        let name = format!("outcry_limited_requests_total{{what=\"{what}\"}} ");
-        text.lines().find_map(|line| line.strip_prefix(&name)).unwrap().parse().unwrap()
+        self.exchange.metric(&format!("outcry_limited_requests_total{{what=\"{what}\"}}"))
     }
 
     /// Polls until `count` requests are held.
@@ -148,12 +136,12 @@ fn a_burst_passes_then_requests_are_held_then_refused_and_each_is_counted_once()
     assert_eq!(said(&refused), "429 4 0 3 retry 2");
     let body = refused.json();
     assert_eq!((&body["code"], &body["errorMsg"]), (&json!("rate_limited"), &json!("Too Many Requests")));
-    site.advance(500);
+    site.exchange.advance(500);
     assert_eq!(said(&first.answer().unwrap()), "200 4 0 2");
-    site.advance(500);
+    site.exchange.advance(500);
     assert_eq!(said(&second.answer().unwrap()), "200 4 0 2");
     // Six were taken in a second that has room for two: half a second later there is room for one.
-    site.advance(500);
+    site.exchange.advance(500);
     assert_eq!(said(&site.place()), "200 4 0 2");
     assert_eq!((site.count("waited"), site.count("refused")), (2, 1));
 }
@@ -169,7 +157,7 @@ fn what_stands_behind_a_held_request_waits_and_leaves_in_order() {
     connection.send(&request("GET", "/time", "", b"")).unwrap();
     // The same request on another connection is not held.
     assert_eq!(site.ask("DELETE", "/cancel-all", "").json()["canceled"].as_array().unwrap().len(), 1);
-    site.advance(1_000);
+    site.exchange.advance(1_000);
     assert_eq!(connection.answer().unwrap().json()["status"], "live");
     assert_eq!(connection.answer().unwrap().json()["canceled"].as_array().unwrap().len(), 1);
     assert_eq!(connection.answer().unwrap().status, 200);
@@ -179,7 +167,7 @@ fn what_stands_behind_a_held_request_waits_and_leaves_in_order() {
 fn a_deadline_from_now_on_counts_from_when_the_request_came() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.order=1/1s"]);
     for (after_us, code) in [(1_001_000, None), (1_000_000, Some("deadline_passed"))] {
-        site.advance(2_000);
+        site.exchange.advance(2_000);
         assert_eq!(site.place().status, 200);
         let held = site.count("waited");
         let body = site.order();
@@ -187,7 +175,7 @@ fn a_deadline_from_now_on_counts_from_when_the_request_came() {
         let mut connection = site.exchange.connect();
         connection.send(&site.trader.request_with(&header, "POST", "/order", &body)).unwrap();
         site.until_held(held + 1);
-        site.advance(1_000);
+        site.exchange.advance(1_000);
         assert_eq!(connection.answer().unwrap().json()["code"].as_str(), code, "+{after_us}");
     }
 }
@@ -233,11 +221,11 @@ fn a_batch_costs_as_many_as_it_has_orders_and_is_taken_whole_or_not() {
     for _ in 0..4 {
         assert_eq!(said(&site.ask("POST", "/orders", &seven)), "429 8 5 3 retry 2");
     }
-    site.advance(2_000);
+    site.exchange.advance(2_000);
     assert_eq!(said(&site.ask("POST", "/orders", &seven)), "200 8 0 8");
-    site.advance(8_000);
+    site.exchange.advance(8_000);
     assert_eq!(said(&site.ask("POST", "/orders", &three)), "200 8 5 3");
-    site.advance(8_000);
+    site.exchange.advance(8_000);
     // The longer window is the tighter one now.
     let eight = site.batch(8);
     let refused = site.ask("POST", "/orders", &eight);
@@ -339,7 +327,7 @@ fn reads_have_their_own_limits_and_their_groups() {
     let refused = site.connection.request("GET", "/tags", "", b"").unwrap();
     assert_eq!(said(&refused), "429 2 0 600 retry 300");
     assert_eq!(refused.json()["code"], "rate_limited");
-    site.advance(200_000);
+    site.exchange.advance(200_000);
     assert_eq!(site.connection.request("GET", "/events", "", b"").unwrap().status, 429);
     assert_eq!(site.connection.request("GET", "/series", "", b"").unwrap().status, 200);
 }
@@ -432,7 +420,7 @@ fn an_owner_is_counted_wherever_it_asks_from_and_only_by_its_own_signature() {
     std::mem::swap(&mut site.trader, &mut second);
     // The address of the refused request still has all of its room.
     assert_eq!(said(&site.signed("1.0.0.4", path)), "200 2 1 1");
-    site.advance(1_000);
+    site.exchange.advance(1_000);
     assert_eq!(said(&other.answer().unwrap()), "200 2 0 3");
 }
 
@@ -466,7 +454,7 @@ fn few_reads_of_owners_are_held_and_the_next_is_refused_and_costs_nothing() {
         assert_eq!(said(&site.signed(&client, path)), "429 200 0 2 retry 1");
     }
     assert_eq!((site.count("waited"), site.count("refused")), (HELD_MAX, 3));
-    site.advance(1_000);
+    site.exchange.advance(1_000);
     for mut connection in held {
         assert_eq!(connection.answer().unwrap().status, 200);
     }
@@ -485,7 +473,7 @@ fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
     // Together more than a connection's buffer has.
     let padding = format!("X-Padding: {}\r\n", "x".repeat(4 << 10));
     connection.send(&request("GET", "/time", &padding, b"").repeat(LONG)).unwrap();
-    site.advance(1_000);
+    site.exchange.advance(1_000);
     assert_eq!(connection.answer().unwrap().json()["status"], "live");
     for _ in 0..LONG {
         assert_eq!(connection.answer().unwrap().status, 200);
@@ -502,7 +490,7 @@ fn a_stream_pays_for_its_pings() {
     }
     site.until_held(1);
     for _ in 0..PINGS {
-        site.advance(1_000);
+        site.exchange.advance(1_000);
     }
     let mut pongs = 0;
     while pongs < PINGS {
@@ -521,7 +509,7 @@ fn a_stream_that_closed_has_not_paid_for_the_next_one() {
     let mut stream = Stream::open(&site.exchange, "market");
     stream.0.send(Message::Ping("".into())).unwrap();
     site.until_held(1);
-    site.advance(1_000);
+    site.exchange.advance(1_000);
     assert!(matches!(stream.0.read().unwrap(), Message::Pong(_)));
 }
 
@@ -563,7 +551,7 @@ fn streams_and_keys_are_counted_too() {
 fn everybody_can_read_the_limits() {
     let site = Site::start(&["limits.mode=enforce", "limits.book=7/1m", "limits.price=none"]);
     let shown = site.exchange.read("/limits");
-    let of_operator = site.operator("GET", "/limits", "").json();
+    let of_operator = Connection::open(site.exchange.admin).read("/limits");
     for name in ["mode", "wait_ms_max", "counted_by", "costs", "scopes"] {
         assert_eq!(shown[name], of_operator[name], "{name}");
     }

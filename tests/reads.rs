@@ -25,9 +25,7 @@ struct Taken {
 }
 
 fn taken(exchange: &Exchange) -> Taken {
-    let mut admin = Connection::open(exchange.admin);
-    let answer = admin.request("GET", "/metrics", "", b"").unwrap();
-    let text = String::from_utf8(answer.body).unwrap();
+    let text = exchange.metrics();
     let mut taken = Taken::default();
     let mut loops = BTreeMap::<&str, u32>::new();
     for line in text.lines() {

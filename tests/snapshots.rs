@@ -12,7 +12,6 @@ mod scene;
 
 use common::exchange::{Exchange, Plan, outcry};
 use common::random::Random;
-use common::wire::Connection;
 use scene::{KINDS, Scene, snapshot_at};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -242,8 +241,8 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_ever
     };
     assert!(before.iter().any(second_page), "a list has several pages");
     // The house's too, which quotes in every market.
-    let placed = metric(&exchange, IN_MEMORY);
-    assert_eq!(metric(&exchange, ARCHIVED), 0);
+    let placed = exchange.metric(IN_MEMORY);
+    assert_eq!(exchange.metric(ARCHIVED), 0);
 
     // First what leaves memory after a snapshot, then what a start finds, then what the next archive
     // contains, which is that one written again.
@@ -267,20 +266,12 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_ever
     }
 }
 
-/// A number of the operator's metrics.
-fn metric(exchange: &Exchange, name: &str) -> u64 {
-    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
-    let text = String::from_utf8(answer.body).unwrap();
-    let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
-    line.unwrap_or_else(|| panic!("{name}\n{text}")).parse().unwrap()
-}
-
 /// Waits until each of the `placed` orders is either in memory or in the archive, and not in both.
 #[track_caller]
 fn until_shed(exchange: &Exchange, placed: u64) {
     let deadline = std::time::Instant::now() + FORGOTTEN_WITHIN;
     loop {
-        let (memory, archived) = (metric(exchange, IN_MEMORY), metric(exchange, ARCHIVED));
+        let (memory, archived) = (exchange.metric(IN_MEMORY), exchange.metric(ARCHIVED));
         if 0 < archived && memory + archived == placed {
             return;
         }

@@ -6,7 +6,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::exchange::{Exchange, Plan};
+use common::exchange::{Exchange, Plan, sample};
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::KnownSigners;
@@ -57,8 +57,7 @@ impl Site {
 
     /// The samples of `/metrics`: everything before the last blank, and the value.
     fn metrics(&self) -> BTreeMap<String, f64> {
-        let answer = self.operator("/metrics");
-        let text = String::from_utf8(answer.body).unwrap();
+        let text = self.exchange.metrics();
         let lines = text.lines().filter(|line| !line.starts_with('#'));
         let samples = lines.map(|line| line.rsplit_once(' ').unwrap());
         samples.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
@@ -74,15 +73,12 @@ impl Site {
 
     /// Hits, fallbacks, misses and whole tables of the first shard's loop.
     fn known_signers(&self) -> [u64; 4] {
-        let page = String::from_utf8(self.operator("/metrics").body).unwrap();
-        let checks = "outcry_known_signer_checks_total{loop=\"outcry-shard0\",result=";
-        let of = |name: &str| {
-            let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix("} "));
-            line.unwrap_or_else(|| panic!("no {name}: {page}")).parse().unwrap()
-        };
-        let [hits, fallbacks, misses] =
-            ["hit", "fallback", "miss"].map(|result| of(&format!("{checks}\"{result}\"")));
-        [hits, fallbacks, misses, of("outcry_known_signer_tables_total{loop=\"outcry-shard0\"")]
+        let page = self.exchange.metrics();
+        let shard = "loop=\"outcry-shard0\"";
+        let [hits, fallbacks, misses] = ["hit", "fallback", "miss"].map(|result| {
+            sample(&page, &format!("outcry_known_signer_checks_total{{{shard},result=\"{result}\"}}"))
+        });
+        [hits, fallbacks, misses, sample(&page, &format!("outcry_known_signer_tables_total{{{shard}}}"))]
     }
 }
 

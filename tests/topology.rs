@@ -13,9 +13,8 @@ mod refused;
 #[path = "topology/tune.rs"]
 mod tune;
 
-use common::exchange::{Plan, outcry, outcry_succeeds};
+use common::exchange::{Plan, outcry, outcry_succeeds, sample};
 use common::trader::{KEYS, Trader};
-use common::wire::Connection;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -533,15 +532,14 @@ fn trading_connections_are_dealt_out_to_the_loops_for_ingress_and_to_no_others()
         connection.send(&trader.request("DELETE", "/cancel-all", "")).unwrap();
         assert_eq!(connection.answer().unwrap().status, 200);
     }
-    let answer = Connection::open(exchange.admin).request("GET", "/metrics", "", b"").unwrap();
-    let metrics = String::from_utf8(answer.body).unwrap();
+    let metrics = exchange.metrics();
     // The quotes of `dev`'s own markets are among them.
     for (name, trades) in
         [("shard0", false), ("shard1", false), ("ingress0", true), ("ingress1", true), ("reader", false)]
     {
-        let start = format!("outcry_requests_total{{loop=\"outcry-{name}\",kind=\"trading\"}} ");
-        let count = metrics.lines().find_map(|line| line.strip_prefix(&start)).unwrap();
-        assert_eq!(count != "0", trades, "{name}\n{metrics}");
+        let count =
+            sample(&metrics, &format!("outcry_requests_total{{loop=\"outcry-{name}\",kind=\"trading\"}}"));
+        assert_eq!(0 < count, trades, "{name}\n{metrics}");
     }
     exchange.stop();
 }

@@ -2,7 +2,7 @@
 
 use super::wire::Connection;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
@@ -167,6 +167,29 @@ impl Exchange {
         }
     }
 
+    /// The page of the operator's metrics.
+    #[track_caller]
+    pub fn metrics(&self) -> String {
+        let answer = Connection::open(self.admin).request("GET", "/metrics", "", b"").unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        String::from_utf8(answer.body).unwrap()
+    }
+
+    /// One number of the operator's metrics; the name is with its labels.
+    #[track_caller]
+    pub fn metric(&self, name: &str) -> u64 {
+        sample(&self.metrics(), name)
+    }
+
+    /// Moves a clock that stands still; returns what it shows then, in milliseconds.
+    #[track_caller]
+    pub fn advance(&self, ms: i64) -> u64 {
+        let body = json!({ "advance_ms": ms }).to_string();
+        let answer = Connection::open(self.admin).request("POST", "/clock", "", body.as_bytes()).unwrap();
+        assert_eq!(answer.status, 200, "{answer:?}");
+        answer.json()["timeMs"].as_u64().unwrap()
+    }
+
     /// Sets how many descriptors it may have; returns how many it might.
     pub fn limit_descriptors(&self, allowed: Option<u64>) -> Option<u64> {
         let limit = Rlimit { current: allowed, maximum: getrlimit(Resource::Nofile).maximum };
@@ -247,6 +270,13 @@ impl Drop for Exchange {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// One number on a page of metrics; the name is with its labels.
+#[track_caller]
+pub fn sample(metrics: &str, name: &str) -> u64 {
+    let value = metrics.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    value.unwrap_or_else(|| panic!("no {name}\n{metrics}")).parse().unwrap()
 }
 
 /// Runs one of the binary's other commands and returns what it did.

@@ -27,7 +27,7 @@ fn a_maker_that_is_gone_leaves_no_quotes_while_its_next_order_is_held() {
     while !site.trader.pages(&mut site.connection, "/data/orders").is_empty() {
         assert!(Instant::now() < deadline, "its quotes are still there");
     }
-    site.advance(2_000);
+    site.exchange.advance(2_000);
     let ended = site.trader.read(&mut site.connection, "/account")["sequence"].clone();
     assert_eq!(ended, 4, "two orders were placed and cancelled, and the third never was");
 }

@@ -18,6 +18,6 @@ fn wallets_that_are_new_are_counted_by_the_address_that_they_come_from() {
         assert_eq!(site.first_key(client, key).status, status, "{key} from {client}");
     }
     assert_eq!(said(&site.first_key("10.0.0.1", &three)), "429 2 0 600 retry 300");
-    site.advance(300_000);
+    site.exchange.advance(300_000);
     assert_eq!(site.first_key("10.0.0.1", &three).status, 200);
 }

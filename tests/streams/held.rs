@@ -2,7 +2,6 @@
 
 use super::Site;
 use crate::common::stream::{self, Stream};
-use crate::common::wire::Connection;
 use outcry::domain::Side;
 use serde_json::json;
 use std::io::Write;
@@ -17,10 +16,8 @@ impl Site {
     fn until_held(&self, mut is_it: impl FnMut(u64) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         loop {
-            let answer = Connection::open(self.exchange.admin).request("GET", "/metrics", "", b"").unwrap();
-            let text = String::from_utf8(answer.body).unwrap();
-            let held = text.lines().find_map(|line| line.strip_prefix("outcry_held_bytes ")).unwrap();
-            if is_it(held.parse().unwrap()) {
+            let held = self.exchange.metric("outcry_held_bytes");
+            if is_it(held) {
                 return;
             }
             assert!(Instant::now() < deadline, "{held} bytes are held");
