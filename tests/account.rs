@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::random::Random;
 use common::trader::{KEYS, Trader, Wish, hex_text, micro, token};
 use common::wire::Connection;
@@ -31,7 +32,7 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("account-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let mut traders = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));

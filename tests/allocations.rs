@@ -24,6 +24,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
+use common::folder;
 use common::random::Random;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, now_ms};
 use common::wire::Connection;
@@ -95,7 +96,7 @@ struct Scene {
 
 impl Scene {
     fn new(shards: u64, known_signers_bytes: u64) -> Self {
-        let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let data = folder();
         let options = Options {
             listen_http: "127.0.0.1:0".into(),
             listen_admin: "127.0.0.1:0".into(),

@@ -32,6 +32,7 @@ mod link;
 
 use client::{Client, Role};
 use common::exchange::{Exchange, Market, Plan, outcry_succeeds};
+use common::folder;
 use common::random::Random;
 use compare::{Told, differences};
 use gate::{Gate, Socket};
@@ -168,7 +169,7 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("chaos-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plans = ["auto", "own"].map(|feed| {
             Plan::dev(folder.path())
                 .words(["--clock", "manual"])

@@ -7,6 +7,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use serde_json::json;
@@ -26,7 +27,7 @@ struct Site {
 
 impl Site {
     fn start(shards: u16, ingress: u16) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("clock-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
         let plan = plan.set(&format!("cpu.shards={shards}")).set(&format!("cpu.ingress={ingress}"));
         let exchange = plan.words(["--clock", "manual"]).start();

@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -14,10 +15,6 @@ use tempfile::TempDir;
 
 /// How long anything may take before it counts as hung.
 const PATIENCE: Duration = Duration::from_mins(1);
-
-fn folder() -> TempDir {
-    TempDir::with_prefix_in("console-", env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 fn dev(folder: &TempDir) -> Exchange {
     Plan::dev(folder.path()).start()

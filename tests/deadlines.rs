@@ -7,6 +7,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -22,7 +23,7 @@ struct Site {
 
 impl Site {
     fn start(shards: u16, ingress: u16) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("deadlines-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
         let plan = plan.set(&format!("cpu.shards={shards}")).set(&format!("cpu.ingress={ingress}"));
         let exchange = plan.words(["--clock", "manual"]).start();

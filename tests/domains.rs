@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::Plan;
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, hex_text, token_text};
 use outcry::auth::{Chain, Domains, ORDER_TYPE, Signer, Venue, Verifier, keccak, text};
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
@@ -199,7 +200,7 @@ fn an_order_of_version_1_is_known_by_its_fields_whatever_contract_it_is_for() {
 
 #[test]
 fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
-    let folder = tempfile::TempDir::with_prefix_in("domains-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[0], &mut connection);

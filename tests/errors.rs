@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Plan, outcry_succeeds};
+use common::folder;
 use outcry::domain::Reject;
 use outcry::reader::errors::ERRORS;
 use outcry::registrar::Refusal;
@@ -26,7 +27,7 @@ fn the_catalogue_in_the_repository_is_what_the_binary_prints() {
 
 #[test]
 fn the_catalogue_is_served_with_every_refusal_and_its_texts() {
-    let folder = tempfile::TempDir::with_prefix_in("errors-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
     let served = exchange.read("/errors");
     let rows = served["errors"].as_array().unwrap();

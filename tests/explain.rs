@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
@@ -27,7 +28,7 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let [first, second] = [KEYS[1], KEYS[2]].map(|key| Trader::new(key, &mut connection));
@@ -397,7 +398,7 @@ fn each_way_to_get_a_split_wrong_names_its_check() {
 
 #[test]
 fn an_exchange_that_is_no_dev_explains_nothing() {
-    let folder = tempfile::TempDir::with_prefix_in("explain-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::serve(folder.path()).set("cpu.policy=unpinned").start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);

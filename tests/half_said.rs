@@ -11,12 +11,13 @@ use std::net::{Shutdown, TcpStream};
 use std::time::{Duration, Instant};
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Connection, request};
 use serde_json::Value;
 
 fn exchange() -> (Exchange, tempfile::TempDir) {
-    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     (Plan::dev(folder.path()).start(), folder)
 }
 

@@ -14,6 +14,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::folder;
 use common::random::Random;
 use common::trader::{KEYS, Trader, Wish, micro, token};
 use common::wire::{Answer, Connection};
@@ -115,7 +116,7 @@ fn everything_acknowledged_survives_a_kill_at_any_instant() {
 
 impl Scene {
     fn new(random: &mut Random) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("kill-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let memory = PathBuf::from("/dev/shm");
         let name = format!("outcry-kill-{}-{}", std::process::id(), random.below(u64::MAX));
         let log_path = if memory.is_dir() { memory.join(name) } else { folder.path().join("log") };

@@ -9,6 +9,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::{KnownSigners, Signer, text};
@@ -90,7 +91,7 @@ impl Site {
 
 #[test]
 fn room_for_less_than_one_signer_is_refused() {
-    let folder = tempfile::TempDir::with_prefix_in("known-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let output = Plan::dev(folder.path()).set("auth.known_signers_bytes=139263").run();
     assert!(!output.status.success());
     let said = String::from_utf8(output.stderr).unwrap();
@@ -99,7 +100,7 @@ fn room_for_less_than_one_signer_is_refused() {
 
 #[test]
 fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
-    let folder = tempfile::TempDir::with_prefix_in("known-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     // The second run gets what was stamped for the first, and no answer shows how many came before, or how long
     // they took.
     let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set("auth.window_s=3600");

@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::folder;
 use common::trader::{Draft, KEYS, Trader, Wish, first_key_headers, hex_text, now_ms, token};
 use common::wire::{Answer, Connection};
 use outcry::domain::{Address, SignatureType, TokenId};
@@ -26,7 +27,7 @@ struct Scene {
 
 impl Scene {
     fn new(plan: impl Fn(&std::path::Path) -> Plan) -> Self {
-        let folder = TempDir::with_prefix_in("links-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = plan(folder.path());
         let exchange = plan.start();
         let mut connection = exchange.connect();

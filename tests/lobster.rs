@@ -16,6 +16,7 @@ mod messages;
 mod twin;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, micro, token};
 use common::wire::{Answer, Connection};
@@ -217,7 +218,7 @@ fn an_hour_of_real_flow_in_the_engine_agrees_with_the_twin() {
 fn an_hour_of_real_flow_over_http_agrees_with_the_twin() {
     let Some(file) = shared(FILE) else { return };
     let hour = messages::read(&file);
-    let folder = tempfile::TempDir::with_prefix_in("lobster-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::dev(folder.path())
         .set("journal.durability=committed")
         .set("orders.min_notional=0.000001")

@@ -9,6 +9,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::Connection;
@@ -135,7 +136,7 @@ fn every_real_market_trades_and_every_closed_one_refuses_by_name() {
     assert_eq!(expected.len(), CONDITIONS);
     assert_eq!(expected.values().filter(|row| !row.closed).count(), TRADABLE);
 
-    let folder = tempfile::TempDir::with_prefix_in("markets-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).start();
     let own = listed(&exchange);
     let said = import(&exchange, &files);
@@ -208,7 +209,7 @@ fn the_newer_of_two_rows_wins_whichever_file_comes_first() {
     let (Some(markets), Some(events)) = (shared(MARKETS), shared(EVENTS)) else { return };
     let orders = [[markets.clone(), events.clone()], [events, markets]];
     let [one, other] = orders.map(|files| {
-        let folder = tempfile::TempDir::with_prefix_in("markets-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).start();
         // Two imports instead of one with two files: the second must judge against what is there.
         for file in &files {

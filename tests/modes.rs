@@ -5,6 +5,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -37,7 +38,7 @@ struct Site {
 
 impl Site {
     fn start() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("modes-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
         let mut connection = exchange.connect();
         let trader = Trader::new(KEYS[1], &mut connection);

@@ -17,17 +17,13 @@ mod money;
 mod token_of_the_operator;
 
 use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use tempfile::TempDir;
 
 const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const DEPOSIT: &str = "0x365f0ca36ae1f641e02fe3b7743673da42a13a70";
-
-fn folder() -> TempDir {
-    TempDir::with_prefix_in("operator-", env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 /// `outcry dev` below `folder`, with its log: everything that a test leaves behind is removed with
 /// its folder.

@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
 use std::path::Path;
@@ -65,7 +66,7 @@ fn bytes(data_dir: &Path, number: u64) -> Option<u64> {
 
 #[test]
 fn a_running_exchange_packs_its_sealed_segments_and_says_the_same_as_before() {
-    let folder = tempfile::TempDir::with_prefix_in("packing-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let as_written = Plan::dev(folder.path())
         .set(&format!("journal.segment_bytes={SEGMENT_BYTES}"))
         .set("journal.hash_every_frames=64")

@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection, request};
 use tempfile::TempDir;
@@ -13,7 +14,7 @@ use tempfile::TempDir;
 const APP: &str = "https://app.example";
 
 fn start(settings: &[&str]) -> (TempDir, Exchange) {
-    let folder = TempDir::with_prefix_in("pages-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
     let exchange = settings.iter().fold(plan, |plan, setting| plan.set(setting)).start();
     (folder, exchange)
@@ -217,7 +218,7 @@ fn the_operators_listener_is_open_to_no_page_but_its_own() {
 
 #[test]
 fn what_is_no_origin_keeps_the_exchange_from_starting() {
-    let folder = TempDir::with_prefix_in("pages-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let run = Plan::dev(folder.path()).set("allowed_origins=https://app.example/").run();
     let said = String::from_utf8_lossy(&run.stderr).into_owned();
     assert!(

@@ -5,6 +5,7 @@
 mod common;
 
 use common::exchange::{Plan, binary, outcry_succeeds};
+use common::folder;
 use common::wire::Connection;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
@@ -13,10 +14,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
-
-fn folder() -> tempfile::TempDir {
-    tempfile::TempDir::with_prefix_in("process-", env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 fn said(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))

@@ -10,6 +10,7 @@ mod gone;
 mod wallets;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, first_key_headers, token};
 use common::wire::{Answer, Connection, request};
@@ -30,7 +31,7 @@ struct Site {
 
 impl Site {
     fn start(settings: &[&str]) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("limits-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = Plan::dev(folder.path()).words(["--clock", "manual"]).set("cpu.policy=unpinned");
         let plan = settings.iter().fold(plan, |plan, setting| plan.set(setting));
         let exchange = plan.start();
@@ -572,7 +573,7 @@ fn everybody_can_read_the_limits() {
 
 #[test]
 fn a_server_enforces_unless_it_is_told_otherwise() {
-    let folder = tempfile::TempDir::with_prefix_in("limits-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::serve(folder.path());
     let exchange = plan.start();
     assert_eq!(exchange.read("/limits")["mode"], "enforce");

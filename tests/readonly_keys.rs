@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::Plan;
+use common::folder;
 use common::trader::{KEYS, Trader, hex_text};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn is_valid(connection: &mut Connection, address: &str, key: &str) -> Value {
 
 #[test]
 fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
-    let folder = tempfile::TempDir::with_prefix_in("readonly-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).start();
     let mut connection = exchange.connect();
     let owner = Trader::new(KEYS[3], &mut connection);
@@ -80,7 +81,7 @@ fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
 
 #[test]
 fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
-    let folder = tempfile::TempDir::with_prefix_in("readonly-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::dev(folder.path());
     let mut exchange = plan.start();
     let mut connection = exchange.connect();
@@ -124,7 +125,7 @@ fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
 
 #[test]
 fn a_key_that_is_not_named_as_the_route_says_is_not_revoked() {
-    let folder = tempfile::TempDir::with_prefix_in("revoked-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).start();
     let mut connection = exchange.connect();
     let owner = Trader::new(KEYS[3], &mut connection);

@@ -8,6 +8,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
 use outcry::domain::TokenId;
@@ -48,7 +49,7 @@ fn taken(exchange: &Exchange) -> Taken {
 
 #[test]
 fn a_connection_that_only_reads_never_touches_a_shards_core() {
-    let folder = tempfile::TempDir::with_prefix_in("reads-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).set("cpu.shards=2").set("cpu.policy=unpinned").start();
     let before = taken(&exchange);
     let markets = exchange.read("/simplified-markets");
@@ -87,7 +88,7 @@ fn rest(trader: &mut Trader, connection: &mut Connection, token: TokenId) -> Str
 #[test]
 fn a_read_on_one_connection_sees_what_was_answered_on_another() {
     const ORDERS: usize = 200;
-    let folder = tempfile::TempDir::with_prefix_in("reads-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let exchange = Plan::dev(folder.path()).set("cpu.shards=2").set("cpu.policy=unpinned").start();
     let markets = exchange.read("/simplified-markets");
     let tokens: Vec<&str> = markets["data"]

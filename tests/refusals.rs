@@ -15,6 +15,7 @@ mod held;
 mod said;
 
 use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::folder;
 use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection};
 use outcry::domain::{Address, Reject, Side, TokenId};
@@ -374,7 +375,7 @@ fn provoke(reject: Reject) -> Row {
 
 impl Scene {
     fn new(settings: &[&str]) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("refusals-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let mut plan = Plan::dev(folder.path()).set("journal.durability=durable");
         for setting in settings {
             plan = plan.set(setting);

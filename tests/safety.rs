@@ -9,6 +9,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
@@ -32,7 +33,7 @@ struct Site {
 
 impl Site {
     fn start(shards: u16, ingress: u16) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("safety-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned");
         let plan = plan.set(&format!("cpu.shards={shards}")).set(&format!("cpu.ingress={ingress}"));
         let plan = plan.words(["--clock", "manual"]);

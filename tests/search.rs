@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
+use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
@@ -71,7 +72,7 @@ fn dev(folder: &tempfile::TempDir) -> Exchange {
 
 #[test]
 fn the_catalog_of_dev_is_found_by_title_question_and_tag() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     let lisbon = json!({
@@ -107,7 +108,7 @@ fn the_catalog_of_dev_is_found_by_title_question_and_tag() {
 
 #[test]
 fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     let number = "1 or more; beyond 500 it is 500";
@@ -183,7 +184,7 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
 
 #[test]
 fn answers_leave_in_the_order_of_their_requests() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     for _ in 0..20 {
@@ -275,7 +276,7 @@ fn rank(found: &Value, id: &str) -> Option<usize> {
 #[test]
 fn every_one_of_5711_real_markets_is_found_by_its_title_and_on_a_walk_over_all_pages() {
     let Some(file) = shared(TITLES) else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let markets = title_markets(&unpacked(&file));
     assert_eq!(markets.len(), MARKETS_WITH_TITLES);
@@ -325,7 +326,7 @@ fn misspelt(text: &str) -> Option<String> {
 #[test]
 fn every_one_of_100_real_events_is_found_by_title_by_question_half_typed_and_misspelt() {
     let Some(file) = shared(EVENTS) else { return };
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     import(&exchange, &file);
     let mut connection = exchange.connect();
@@ -358,7 +359,7 @@ fn every_one_of_100_real_events_is_found_by_title_by_question_half_typed_and_mis
 
 #[test]
 fn what_the_operator_makes_or_closes_is_found_so_at_once() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     for number in 0..20 {
@@ -401,7 +402,7 @@ fn pool(events: std::ops::Range<u64>) -> Value {
 
 #[test]
 fn filters_and_orders_show_what_the_list_of_events_shows() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let file = folder.path().join("pool.json");
     std::fs::write(&file, pool(0..60).to_string()).unwrap();
@@ -451,7 +452,7 @@ fn filters_and_orders_show_what_the_list_of_events_shows() {
 
 #[test]
 fn every_page_is_right_for_its_moment_while_the_catalog_grows() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     search(&mut connection, "pool", "");
@@ -488,7 +489,7 @@ fn every_page_is_right_for_its_moment_while_the_catalog_grows() {
 
 #[test]
 fn a_tag_that_is_imported_by_itself_is_found_and_so_is_its_new_name() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let file = folder.path().join("tags.json");
     let mut connection = exchange.connect();
@@ -514,7 +515,7 @@ fn a_tag_that_is_imported_by_itself_is_found_and_so_is_its_new_name() {
 
 #[test]
 fn what_is_traded_decides_among_equals_as_soon_as_the_trade_is_acknowledged() {
-    let folder = tempfile::tempdir().unwrap();
+    let folder = folder();
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     let mut traders = [KEYS[4], KEYS[5]].map(|key| Trader::new(key, &mut connection));

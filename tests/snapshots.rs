@@ -11,6 +11,7 @@ mod common;
 mod scene;
 
 use common::exchange::{Exchange, Plan, outcry};
+use common::folder;
 use common::random::Random;
 use scene::{KINDS, Scene, snapshot_at};
 use serde_json::Value;
@@ -103,7 +104,7 @@ fn starts_alike(
 }
 
 fn every_start_says_the_same(shards: u16, mut random: Random) -> Scene {
-    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan =
         Plan::dev(folder.path()).set(&format!("cpu.shards={shards}")).set("journal.hash_every_frames=64");
     let data_dir = plan.data_dir();
@@ -168,7 +169,7 @@ fn a_snapshot_and_its_tail_say_what_all_frames_say_with_two_shards() {
 
 #[test]
 fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_snapshots() {
-    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::dev(folder.path())
         .set("journal.segment_bytes=1048576")
         .set("journal.log_bytes=4194304")
@@ -225,7 +226,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
 
 #[test]
 fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_every_start() {
-    let folder = tempfile::TempDir::with_prefix_in("snapshots-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let plan = Plan::dev(folder.path())
         .set("journal.segment_bytes=1048576")
         .set("journal.log_bytes=4194304")

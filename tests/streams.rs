@@ -17,6 +17,7 @@ mod replaced;
 mod rests;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::random::Random;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
@@ -46,7 +47,7 @@ impl Site {
     }
 
     fn started(feed: &str, set: impl FnOnce(Plan) -> Plan) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("streams-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = set(Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.feed={feed}")));
         let exchange = plan.start();
         let mut connection = exchange.connect();

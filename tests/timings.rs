@@ -7,6 +7,7 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::exchange::{Exchange, Plan, sample};
+use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::KnownSigners;
@@ -28,7 +29,7 @@ struct Site {
 
 impl Site {
     fn start(shards: u16, settings: &[&str]) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("timings-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = Plan::dev(folder.path()).flag("--flow", "0");
         let plan = plan.set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
         let exchange = settings.iter().fold(plan, |plan, setting| plan.set(setting)).start();

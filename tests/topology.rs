@@ -14,16 +14,13 @@ mod refused;
 mod tune;
 
 use common::exchange::{Plan, outcry, outcry_succeeds, sample};
+use common::folder;
 use common::trader::{KEYS, Trader};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 const MACHINES: [&str; 6] = ["guest", "desktop", "server", "laptop", "container", "single"];
-
-fn folder() -> tempfile::TempDir {
-    tempfile::TempDir::with_prefix_in("topology-", env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
 
 fn recorded(machine: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topology").join(machine)

@@ -17,6 +17,7 @@ use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
+use common::folder;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
 use common::wire::Connection;
 use outcry::domain::{Collateral, TokenId};
@@ -30,7 +31,7 @@ const CHECKS_PER_TURN: usize = 2;
 const PATIENCE: Duration = Duration::from_mins(2);
 
 fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
-    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder();
     (Rig::start(&options(&data, shards, ingress)).unwrap(), data)
 }
 
@@ -373,7 +374,7 @@ struct Followed {
 
 impl Followed {
     fn new() -> Self {
-        let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let data = folder();
         let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
         let port = rig.http().port();
         let trader = trader(&mut rig);
@@ -463,7 +464,7 @@ fn the_answer_of_an_order_does_not_wait_until_all_who_follow_the_book_are_told_o
 fn who_begins_to_follow_finds_all_that_was_done_before_it_spoke() {
     const SHARD: usize = 0;
     const FEED: usize = 1;
-    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder();
     let apart = Options { cpu_feed: "own".into(), ..options(&data, 1, 0) };
     let mut rig = Rig::start(&apart).unwrap();
     let mut trader = trader(&mut rig);
@@ -498,7 +499,7 @@ fn who_was_told_by_a_stream_reads_no_older_state() {
     const READER: usize = 2;
     /// More frames than a turn of the reader follows.
     const MARKETS: usize = 600;
-    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder();
     let apart = Options { cpu_feed: "own".into(), ..options(&data, 1, 0) };
     let mut rig = Rig::start_whole(&apart).unwrap();
     let mut clients = [connect(rig.http().port()), connect(rig.http().port())];

@@ -6,6 +6,7 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
+use common::folder;
 use common::schema::Document;
 use common::trader::{KEYS, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
@@ -36,7 +37,7 @@ struct Stage {
 
 impl Stage {
     fn open(settings: &[&str]) -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("wallets-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let plan = settings.iter().fold(Plan::dev(folder.path()), |plan, setting| plan.set(setting));
         let exchange = plan.start();
         let mut connection = exchange.connect();

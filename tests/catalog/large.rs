@@ -1,6 +1,7 @@
 //! Files of many batches: all rows arrive, in order, once; and what a broken import reports.
 
 use crate::common::exchange::outcry;
+use crate::common::folder;
 use crate::site::{Site, column};
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -33,7 +34,7 @@ fn rows() -> Vec<Value> {
 }
 
 fn written(name: &str, bytes: &[u8]) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::TempDir::with_prefix_in("large-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let path = folder.path().join(name);
     std::fs::write(&path, bytes).unwrap();
     (folder, path)

@@ -1,6 +1,7 @@
 //! A running exchange as clients of its catalog see it: imports, reads and walks over pages.
 
 use crate::common::exchange::{Exchange, Plan};
+use crate::common::folder;
 use crate::common::wire::{Answer, Connection};
 use serde_json::Value;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub struct Site {
 impl Site {
     /// `outcry dev` without sample flow.
     pub fn dev() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("catalog-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).start();
         let connection = exchange.connect();
         Self { exchange, connection, _folder: folder }

@@ -14,3 +14,10 @@ pub mod shared;
 pub mod stream;
 pub mod trader;
 pub mod wire;
+
+use tempfile::TempDir;
+
+/// A new folder, named after the test's file and removed when it is dropped.
+pub fn folder() -> TempDir {
+    TempDir::with_prefix_in(concat!(env!("CARGO_CRATE_NAME"), "-"), env!("CARGO_TARGET_TMPDIR")).unwrap()
+}

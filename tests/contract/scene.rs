@@ -3,6 +3,7 @@
 //! signed and really happened.
 
 use crate::common::exchange::{Exchange, Plan};
+use crate::common::folder;
 use crate::common::schema::Document;
 use crate::common::trader::{KEYS, Trader, Wish, hex_text, token};
 use crate::common::wire::Connection;
@@ -48,7 +49,7 @@ pub(crate) struct Scene {
 
 impl Scene {
     pub(crate) fn new() -> Self {
-        let folder = tempfile::TempDir::with_prefix_in("contract-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         let exchange = Plan::dev(folder.path()).start();
         let file = folder.path().join("catalog.json");
         std::fs::write(&file, catalog().to_string()).unwrap();

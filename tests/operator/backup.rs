@@ -1,7 +1,8 @@
 //! A backup is taken while the exchange runs, and is put back, as README says it.
 
-use super::{folder, journal, plan_in};
+use super::{journal, plan_in};
 use crate::common::exchange::{Exchange, Plan};
+use crate::common::folder;
 use crate::common::stream::Stream;
 use crate::common::trader::{KEYS, Signed, Trader, Wish, token};
 use serde_json::{Value, json};

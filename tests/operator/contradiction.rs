@@ -1,7 +1,8 @@
 //! A journal whose frames are whole, and whose story cannot be true.
 
-use super::{folder, plan_in};
+use super::plan_in;
 use crate::common::exchange::{Plan, outcry};
+use crate::common::folder;
 use outcry::domain::{Collateral, Position, TimeMs, WalletNo};
 use outcry::journal::layout::{Money, MoneyDirection, Record, StateHash};
 use outcry::journal::{Fault, Opened, Options, open};

@@ -1,7 +1,7 @@
 //! What `init` writes, and what it leaves behind where it fails.
 
-use super::folder;
 use crate::common::exchange::{binary, outcry, outcry_succeeds};
+use crate::common::folder;
 use std::path::Path;
 
 #[test]

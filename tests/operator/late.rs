@@ -2,7 +2,8 @@
 //! order and leave no log that would be ahead of a backup.
 
 use super::backup::copy;
-use super::{folder, journal, plan_in};
+use super::{journal, plan_in};
+use crate::common::folder;
 use crate::common::trader::{KEYS, Trader, Wish, token};
 
 fn in_good_order(starts: u32) -> String {

@@ -1,7 +1,7 @@
 //! The operator's token: who has to have one, and what is said of one that is not good.
 
-use super::folder;
 use crate::common::exchange::{Plan, binary, outcry};
+use crate::common::folder;
 
 #[test]
 fn an_exchange_that_is_no_dev_asks_for_its_token() {

@@ -4,6 +4,7 @@
 use super::common::trader::{KEYS, Signed, Trader, Wish};
 use super::common::wire::{Answer, Connection};
 use super::{Scene, Seen, state_hash};
+use crate::common::folder;
 use outcry::domain::{Collateral, TokenId};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::{Early, Rig};
@@ -53,7 +54,7 @@ pub(super) fn recovering() -> Seen {
 
 /// An order for a shard whose way is full of other orders.
 pub(super) fn busy() -> Seen {
-    let folder = tempfile::TempDir::with_prefix_in("busy-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let folder = folder();
     let data_dir = folder.path().join("data");
     let mut rig = Rig::start(&options(&data_dir, 2)).unwrap();
     let port = rig.http().port();

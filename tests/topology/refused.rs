@@ -1,6 +1,7 @@
 //! Settings with which no start succeeds are fatal in the check as well, and leave nothing behind.
 
 use crate::common::exchange::outcry;
+use crate::common::folder;
 use crate::said;
 use std::path::Path;
 
@@ -20,11 +21,10 @@ fn refusals(settings: &[&str], data_dir: &Path) -> (String, String, bool) {
 
 #[test]
 fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
-    let folder = crate::folder();
+    let (folder, linked) = (folder(), folder());
     let memory = tempfile::TempDir::with_prefix_in("outcry-topology-", "/dev/shm").unwrap();
     let row = |text: &str, id: &str| text.lines().find(|line| line.starts_with(id)).unwrap().to_owned();
     // Only its segments are in memory.
-    let linked = crate::folder();
     std::fs::create_dir(linked.path().join("data")).unwrap();
     std::os::unix::fs::symlink(memory.path(), linked.path().join("data/journal")).unwrap();
     for (settings, folder, id, serve_says, check_says) in [
@@ -88,7 +88,7 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
 
 #[test]
 fn too_little_memory_for_one_process_is_refused_before_anything_is_made() {
-    let folder = crate::folder();
+    let folder = folder();
     let data_dir = folder.path().join("data");
     for flag in ["-v", "-d"] {
         for command in ["serve", "check"] {

@@ -1,6 +1,7 @@
 //! Whose order gets its signature check next.
 
 use super::{BATCH, CHECKS_PER_TURN, bid, cancel_body, connect, options, trader, turn_until};
+use crate::common::folder;
 use crate::common::trader::{Trader, Wish};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
@@ -87,7 +88,7 @@ struct Scene {
 
 impl Scene {
     fn new(ingress: u64, connections: usize) -> Self {
-        let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let data = folder();
         // Whose requests come in turn is nobody's limit.
         let options = Options {
             trusted_proxies: vec!["127.0.0.1".to_owned()],

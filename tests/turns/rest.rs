@@ -1,6 +1,7 @@
 //! When a loop rests, and how much it takes at once.
 
 use super::{PATIENCE, UPGRADE, arrived, ask, connect, options, text_frame};
+use crate::common::folder;
 use outcry::limits::Scope;
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
@@ -12,7 +13,7 @@ use std::time::Instant;
 fn a_loop_rests_while_a_held_client_has_sent_more_than_its_buffer_takes() {
     const TURNS: usize = 1_000;
     const MESSAGES: usize = 3;
-    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder();
     let mut options = Options { limits_mode: "enforce".into(), ..options(&data, 1, 0) };
     options.limits_scopes[Scope::StreamMessages as usize] = "1/60m".into();
     let mut rig = Rig::start_on_one_loop(&options).unwrap();
@@ -46,7 +47,7 @@ fn a_reader_takes_no_more_from_its_own_loop_than_from_another() {
     /// Reads of one connection whose answers are known to be small.
     const OPEN: usize = 8;
     const TAKEN_MAX: usize = 256;
-    let data = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let data = folder();
     let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
     let read = b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n";
     let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| connect(rig.http().port())).collect();

@@ -1,6 +1,7 @@
 //! One running exchange for many scripts: its process, its operator, its clock.
 
 use crate::common::exchange::{Exchange, Plan, outcry_succeeds};
+use crate::common::folder;
 use crate::common::trader::{KEYS, Trader};
 use crate::common::wire::Connection;
 use crate::language::Setup;
@@ -99,7 +100,7 @@ pub struct Site {
 impl Site {
     /// Starts one and removes the quotes of its own markets, which would take up room.
     pub fn start(shape: Shape) -> Self {
-        let folder = TempDir::with_prefix_in("scripts-", env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let folder = folder();
         // Scripts have nothing to do with the disk, and other tests wait for it.
         let mut plan =
             Plan::dev(folder.path()).words(["--clock", "manual"]).set("journal.durability=committed");
