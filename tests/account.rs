@@ -8,13 +8,12 @@ mod common;
 use common::exchange::{Exchange, Market, Plan};
 use common::folder;
 use common::random::Random;
+use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, hex_text, micro, token};
 use common::wire::Connection;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::net::TcpStream;
-use tungstenite::{Message, WebSocket};
 
 /// Acts between two reads of the account, and how many such rounds there are.
 const ACTS: usize = 40;
@@ -75,41 +74,22 @@ impl Site {
 
     /// The first trader's events after one account, up to the number of another.
     fn events(&self, from: &Value, to: &Value) -> Vec<Value> {
-        let socket = TcpStream::connect(("127.0.0.1", self.exchange.http)).unwrap();
-        let url = format!("ws://127.0.0.1:{}/ws/user", self.exchange.http);
-        let mut stream = tungstenite::client(url, socket).unwrap().0;
-        let ask = json!({
+        let mut stream = Stream::open(&self.exchange, "user");
+        stream.say(&json!({
             "type": "user", "auth": self.traders[0].stream_auth(),
             "from": from["sequence"], "stream_id": from["stream_id"],
-        });
-        stream.send(Message::text(ask.to_string())).unwrap();
-        let told = next(&mut stream);
+        }));
+        let told = stream.next();
         assert_eq!(told["replayed"], true, "{told}");
         assert_eq!(told["stream_id"], from["stream_id"]);
         let first = from["sequence"].as_u64().unwrap() + 1;
         let numbers = first..=to["sequence"].as_u64().unwrap();
-        numbers.map(|number| event(&mut stream, number)).collect()
-    }
-}
-
-fn next(stream: &mut WebSocket<TcpStream>) -> Value {
-    loop {
-        match stream.read() {
-            Ok(Message::Text(text)) => return common::stream::read(&text),
-            Ok(_) => {}
-            Err(fault) => panic!("instead of a message: {fault}"),
-        }
-    }
-}
-
-/// The event with this number, which must be the next one.
-fn event(stream: &mut WebSocket<TcpStream>, number: u64) -> Value {
-    loop {
-        let message = next(stream);
-        if message["type"] != "heartbeat" {
-            assert_eq!(message["sequence"], number, "{message}");
-            return message;
-        }
+        let next = |number: u64| {
+            let event = stream.event();
+            assert_eq!(event["sequence"], number, "{event}");
+            event
+        };
+        numbers.map(next).collect()
     }
 }
 

@@ -6,11 +6,10 @@ mod common;
 
 use common::exchange::{Exchange, Market, Plan};
 use common::folder;
+use common::stream::Stream;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
-use std::net::TcpStream;
-use tungstenite::{Message, WebSocket};
 
 /// A mode of the exchange, one of the market, and the codes with which they refuse an order, a post-only
 /// order and a split; empty if it is taken. Cancels and merges are always taken.
@@ -82,26 +81,16 @@ impl Site {
         })
     }
 
-    fn stream(&self, channel: &str, ask: &Value) -> WebSocket<TcpStream> {
-        let socket = TcpStream::connect(("127.0.0.1", self.exchange.http)).unwrap();
-        let url = format!("ws://127.0.0.1:{}/ws/{channel}", self.exchange.http);
-        let mut stream = tungstenite::client(url, socket).unwrap().0;
-        stream.send(Message::text(ask.to_string())).unwrap();
+    fn stream(&self, channel: &str, ask: &Value) -> Stream {
+        let mut stream = Stream::open(&self.exchange, channel);
+        stream.say(ask);
         stream
     }
 }
 
-fn next(stream: &mut WebSocket<TcpStream>) -> Value {
-    loop {
-        if let Message::Text(text) = stream.read().unwrap() {
-            return common::stream::read(&text);
-        }
-    }
-}
-
 /// The next message of this type; heartbeats are skipped unless asked for.
-fn next_of(stream: &mut WebSocket<TcpStream>, kind: &str) -> Value {
-    std::iter::repeat_with(|| next(stream)).find(|message| message["type"] == kind).unwrap()
+fn next_of(stream: &mut Stream, kind: &str) -> Value {
+    std::iter::repeat_with(|| stream.next()).find(|message| message["type"] == kind).unwrap()
 }
 
 fn check(what: &str, answer: &Answer, code: &str) {
