@@ -6,11 +6,11 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
-use common::folder;
 use common::random::Random;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, hex_text, micro, token};
 use common::wire::Connection;
+use common::{folder, text};
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -171,11 +171,6 @@ fn order(row: &Value) -> (String, (String, String, u64, u64, u64)) {
 
 fn signed(text_of: &Value) -> i128 {
     i128::from(micro(text(text_of)))
-}
-
-#[track_caller]
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }
 
 #[test]

@@ -31,12 +31,12 @@ mod ledger;
 mod link;
 
 use client::{Client, Role};
-use common::exchange::{Exchange, Market, Plan, outcry_succeeds};
-use common::folder;
+use common::exchange::{Exchange, Market, Plan, journal};
 use common::random::Random;
+use common::{folder, text};
 use compare::{Told, differences};
 use gate::{Gate, Socket};
-use ledger::{Ledger, State, Word, text};
+use ledger::{Ledger, State, Word};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -275,7 +275,7 @@ fn every_client_knows_what_it_has_whatever_breaks() {
     eprintln!("{rounds} ends, {orders} orders, {trades} trades of a client, {trouble:?}");
     drop(clients);
     storm.exchange.take().expect("one runs").stop();
-    outcry_succeeds(&["journal", "verify", "--data-dir", plans[0].data_dir().to_str().unwrap()]);
+    journal("verify", &plans[0].data_dir());
     for (what, count) in [
         ("a trade", trades as u64),
         ("an unknown outcome", trouble.unknown.into_inner()),

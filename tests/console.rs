@@ -128,7 +128,7 @@ fn the_files_say_what_they_are_and_what_a_browser_may_not_do_with_them() {
         ] {
             assert_eq!(answer.header(name), Some(value), "{path} {name}");
         }
-        let text = String::from_utf8(answer.body).unwrap();
+        let text = answer.text();
         // Nothing that the policy would refuse is there, and no data becomes markup.
         for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "https://", " style="]
         {

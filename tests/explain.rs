@@ -272,7 +272,7 @@ fn each_way_to_get_credentials_wrong_names_its_check_and_tells_no_secret() {
             let last: BTreeMap<_, _> = headers.into_iter().collect();
             let lines = lines_of(&last);
             let answer = site.send(&request(method, target, &lines, body.as_bytes()));
-            let text = String::from_utf8_lossy(&answer.body).into_owned();
+            let text = answer.text();
             assert_eq!(
                 (answer.status, &answer.json()["code"]),
                 (401, &json!("invalid_l2")),

@@ -13,7 +13,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal};
 use common::folder;
 use common::random::Random;
 use common::trader::{KEYS, Trader, Wish, micro, token};
@@ -169,8 +169,7 @@ impl Scene {
         exchange.stop();
         let met = hashes_met(&output);
         assert!(0 < met, "recovery met no state hash\n{output}");
-        let data_dir = self.plan.data_dir();
-        outcry_succeeds(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+        journal("verify", &self.plan.data_dir());
         let acts: usize = self
             .parties
             .iter()
@@ -324,7 +323,7 @@ impl Party {
                 assert!(first_lost.is_none(), "a hole: {number} is there, {first_lost:?} is not: {act:?}");
                 self.acts.push(told);
             } else {
-                let body = String::from_utf8_lossy(&answer.body);
+                let body = answer.text();
                 let is_behind = cut.is_some_and(|cut| cut < *position);
                 assert!(is_behind, "lost: {act:?} at {position}, cut at {cut:?}\n{} {body}", answer.status);
                 first_lost = first_lost.or(Some(*number));

@@ -79,7 +79,7 @@ impl Site {
         for _ in 0..ORDERS {
             let signed = self.sign(token);
             let answer = self.send(&self.trader.request("POST", "/order", &signed.body));
-            assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+            assert_eq!(answer.status, 200, "{}", answer.text());
             assert_eq!(answer.json()["orderID"], Value::from(signed.id_text));
         }
     }
@@ -118,7 +118,7 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
         .collect();
     let recovered = site.answers(&requests);
     for ((name, _), answer) in requests.iter().zip(&recovered) {
-        assert_eq!(answer.status, 400, "{name}: {}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(answer.status, 400, "{name}: {}", answer.text());
     }
     site.exchange.stop();
 
@@ -131,6 +131,6 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
         site.takes_orders(token);
     }
     let good = site.send(&site.trader.request("POST", "/order", &signed.body));
-    assert_eq!(good.status, 200, "the order itself: {}", String::from_utf8_lossy(&good.body));
+    assert_eq!(good.status, 200, "the order itself: {}", good.text());
     site.exchange.stop();
 }

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal};
 use common::folder;
 use common::trader::{Draft, KEYS, Trader, Wish, first_key_headers, hex_text, now_ms, token};
 use common::wire::{Answer, Connection};
@@ -128,9 +128,8 @@ fn in_dev(shards: u16) {
     // In the log a wallet is linked before its first order, and everything adds up.
     scene.exchange.stop();
     let data_dir = scene.plan.data_dir();
-    let journal = |word: &str| outcry_succeeds(&["journal", word, "--data-dir", data_dir.to_str().unwrap()]);
-    assert!(journal("verify").ends_with("good\n"));
-    let dump = journal("dump");
+    assert!(journal("verify", &data_dir).ends_with("good\n"));
+    let dump = journal("dump", &data_dir);
     let frames: Vec<Value> = dump.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
     let links: Vec<&Value> = frames.iter().filter(|frame| frame["record"] == "WalletLinked").collect();
     assert_eq!(links.len(), 2);

@@ -15,7 +15,7 @@ mod messages;
 #[path = "lobster/twin.rs"]
 mod twin;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal};
 use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, micro, token};
@@ -232,7 +232,7 @@ fn an_hour_of_real_flow_over_http_agrees_with_the_twin() {
     compare_orders(&mut connection, &stage);
     compare_fills(&mut connection, &stage, &trades);
     exchange.stop();
-    outcry_succeeds(&["journal", "verify", "--data-dir", plan.data_dir().to_str().unwrap()]);
+    journal("verify", &plan.data_dir());
 }
 
 fn drive(stage: &mut Stage, connection: &mut Connection, acts: &[Act]) -> Vec<(String, Vec<Fill>)> {

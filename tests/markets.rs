@@ -8,7 +8,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan};
+use common::exchange::{Exchange, Plan, said};
 use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
@@ -77,8 +77,7 @@ fn import(exchange: &Exchange, files: &[PathBuf]) -> String {
     let mut words = vec!["import", "gamma"];
     words.extend(files.iter().map(|file| file.to_str().unwrap()));
     let output = exchange.operator_output(&words);
-    let text =
-        format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let text = said(&output);
     assert!(output.status.success(), "{text}");
     text
 }

@@ -8,6 +8,7 @@
 mod common;
 
 use common::schema::{Document, walk};
+use common::text;
 use outcry::auth::explain::Check;
 use outcry::domain::Reject;
 use outcry::http::{openapi, route};
@@ -210,11 +211,6 @@ fn what_is_planted_is_found() {
     let either = json!({ "oneOf": [{ "type": "integer" }, { "type": "number" }] });
     assert_eq!(document.complaints(&either, &json!(1)).len(), 1, "both fit");
     assert_eq!(document.complaints(&json!({ "multipleOf": 2 }), &json!(2)).len(), 1, "an unknown rule");
-}
-
-#[track_caller]
-fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("{value} is a text"))
 }
 
 /// Any JSON in which no object has a name twice.

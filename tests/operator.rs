@@ -16,7 +16,7 @@ mod money;
 #[path = "operator/token.rs"]
 mod token_of_the_operator;
 
-use common::exchange::{Exchange, Plan, outcry, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal, journal_output, outcry, said};
 use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use serde_json::Value;
@@ -41,10 +41,6 @@ fn refused(exchange: &Exchange, words: &[&str]) -> String {
 
 fn balance(exchange: &Exchange, wallet: &str) -> String {
     exchange.operator(&["account", "show", wallet])["balance"].as_str().unwrap().to_owned()
-}
-
-fn journal(command: &str, data_dir: &Path) -> String {
-    outcry_succeeds(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
 }
 
 #[test]
@@ -295,7 +291,7 @@ fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
     let mut bytes = std::fs::read(&segment).unwrap();
     bytes[3 * 4096 + 100] ^= 1;
     std::fs::write(&segment, bytes).unwrap();
-    let output = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    let output = journal_output("verify", &data_dir);
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.code() == Some(1) && text.contains("position"), "{text}");
 }
@@ -350,11 +346,7 @@ fn dev_and_serve_refuse_each_other_s_directories_and_change_nothing_there() {
     for command in [&["serve"][..], &["check"], &["init", "--config", new.to_str().unwrap()]] {
         let listen = if command[0] == "init" { &[][..] } else { &listen[..] };
         let refused = outcry(&[command, &here[..], listen].concat());
-        let text = format!(
-            "{}{}",
-            String::from_utf8_lossy(&refused.stdout),
-            String::from_utf8_lossy(&refused.stderr)
-        );
+        let text = said(&refused);
         assert!(!refused.status.success() && text.contains("was made by `outcry dev`"), "{command:?} {text}");
     }
     assert!(!new.exists());
@@ -384,7 +376,7 @@ fn a_lost_master_secret_is_not_replaced_behind_the_operators_back() {
     assert!(!secret.exists(), "a start that was refused has made none");
     let (told, text) = (outcry(&words), checked());
     assert!(!told.status.success() && text.contains("mend: restore it from the backup"), "{text}");
-    let verified = outcry(&["journal", "verify", "--data-dir", data_dir]);
+    let verified = journal_output("verify", &plan.data_dir());
     let text = String::from_utf8(verified.stderr).unwrap();
     assert!(
         !verified.status.success() && text.contains("but the next start is refused: master secret"),
@@ -418,16 +410,16 @@ fn a_secret_or_chain_that_clients_keys_were_not_made_with_is_refused() {
     let another = "it is another than the one that clients' API keys were made with";
     let other = "chain_id: got 137, and clients' API keys were made for 80002";
 
-    for (bytes, more, said) in [(&[7; 32][..], &[][..], another), (&whole, &other_chain, other)] {
+    for (bytes, more, told) in [(&[7; 32][..], &[][..], another), (&whole, &other_chain, other)] {
         std::fs::write(&secret, bytes).unwrap();
         for command in ["serve", "check"] {
             let refused = outcry(&[&[command], &here[..], more].concat());
-            let text = [refused.stdout, refused.stderr].map(|text| String::from_utf8(text).unwrap()).concat();
-            assert!(!refused.status.success() && text.contains(said), "{command} {more:?} {text}");
+            let text = said(&refused);
+            assert!(!refused.status.success() && text.contains(told), "{command} {more:?} {text}");
         }
     }
     std::fs::write(&secret, [7; 32]).unwrap();
-    let verified = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    let verified = journal_output("verify", &data_dir);
     assert!(String::from_utf8(verified.stderr).unwrap().contains(another));
     std::fs::write(&secret, whole).unwrap();
     plan.start().stop();

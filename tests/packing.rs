@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal};
 use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
@@ -44,12 +44,8 @@ impl Scene {
 
     fn accepted(&mut self, method: &str, body: &str) {
         let answer = self.trader.ask(&mut self.connection, method, "/order", body).unwrap();
-        assert!(answer.status == 200, "{method} {body}: {}", String::from_utf8_lossy(&answer.body));
+        assert!(answer.status == 200, "{method} {body}: {}", answer.text());
     }
-}
-
-fn journal(command: &str, data_dir: &Path) -> String {
-    outcry_succeeds(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
 }
 
 /// The value of a line of `journal verify`.

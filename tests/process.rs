@@ -4,31 +4,22 @@
 
 mod common;
 
-use common::exchange::{Plan, binary, outcry_succeeds};
+use common::exchange::{Plan, binary, journal, said};
 use common::folder;
 use common::wire::Connection;
 use std::ffi::OsStr;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-use std::process::{Output, Stdio};
+use std::process::Stdio;
 use std::time::{Duration, Instant};
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
-}
-
-fn verify(data_dir: &Path) -> String {
-    outcry_succeeds(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()])
-}
 
 #[test]
 fn a_graceful_stop_ends_with_success_and_a_closing_mark() {
     let folder = folder();
     let plan = Plan::dev(folder.path());
     plan.start().stop();
-    let verified = verify(&plan.data_dir());
+    let verified = journal("verify", &plan.data_dir());
     assert!(verified.contains("stopped in good order"), "{verified}");
 }
 
@@ -38,9 +29,9 @@ fn a_stopped_exchange_starts_again_where_it_was() {
     let plan = Plan::dev(folder.path());
     plan.start().stop();
     let hash = |text: &str| text.lines().find(|line| line.starts_with("state hash ")).unwrap().to_owned();
-    let first = hash(&verify(&plan.data_dir()));
+    let first = hash(&journal("verify", &plan.data_dir()));
     plan.start().stop();
-    assert_eq!(hash(&verify(&plan.data_dir())), first);
+    assert_eq!(hash(&journal("verify", &plan.data_dir())), first);
 }
 
 #[test]
@@ -50,7 +41,7 @@ fn a_disk_that_is_nearly_full_ends_it_in_good_order_and_with_failure() {
     let ended = plan.run();
     assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
     assert!(said(&ended).contains("less than half; stopping"), "{}", said(&ended));
-    assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+    assert!(journal("verify", &plan.data_dir()).contains("stopped in good order"));
 }
 
 #[test]
@@ -108,7 +99,7 @@ fn a_terminal_that_closes_ends_it_in_good_order() {
     let folder = folder();
     let plan = Plan::dev(folder.path());
     plan.start().stop_by("-HUP");
-    assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+    assert!(journal("verify", &plan.data_dir()).contains("stopped in good order"));
 }
 
 /// Lets a connection in that there is no room for, which is warned of; then the exchange still has to answer.
@@ -130,7 +121,7 @@ fn a_standard_error_that_is_closed_or_full_or_read_by_nobody_holds_nothing_up() 
         when_ready();
         warns_and_goes_on(&exchange);
         exchange.stop();
-        assert!(verify(&plan.data_dir()).contains("stopped in good order"));
+        assert!(journal("verify", &plan.data_dir()).contains("stopped in good order"));
     };
     let full = OpenOptions::new().write(true).open("/dev/full").unwrap();
     settled(full.into(), &mut || ());

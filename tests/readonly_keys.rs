@@ -47,7 +47,7 @@ fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
             "GET /notifications",
         ] {
             let answer = show(&mut connection, (family, &address, key), line);
-            assert_eq!(answer.status, 200, "{family} {line}: {}", String::from_utf8_lossy(&answer.body));
+            assert_eq!(answer.status, 200, "{family} {line}: {}", answer.text());
         }
     }
     let balance = "GET /balance-allowance?asset_type=COLLATERAL";

@@ -14,7 +14,7 @@ mod held;
 #[path = "refusals/said.rs"]
 mod said;
 
-use common::exchange::{Exchange, Plan, outcry_succeeds};
+use common::exchange::{Exchange, Plan, journal};
 use common::folder;
 use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection};
@@ -480,7 +480,7 @@ impl Scene {
             }
             for _ in batches.chunks(BATCH) {
                 let answer = self.connection.answer().unwrap();
-                taken += String::from_utf8_lossy(&answer.body).matches("\"status\":\"live\"").count();
+                taken += answer.text().matches("\"status\":\"live\"").count();
             }
         }
         assert_eq!(taken, count);
@@ -503,7 +503,7 @@ impl Scene {
         let mut admin = Connection::open(self.exchange.admin);
         let body = format!("{{\"mode\":\"{mode}\"}}");
         let answer = admin.request("POST", "/mode", "", body.as_bytes()).unwrap();
-        assert!(answer.status == 200, "{mode}: {}", String::from_utf8_lossy(&answer.body));
+        assert!(answer.status == 200, "{mode}: {}", answer.text());
     }
 
     fn freeze(&mut self, frozen: bool) {
@@ -526,7 +526,7 @@ impl Scene {
 
 /// The state hash of what is on disk; under `durable` that is everything answered.
 fn state_hash(data_dir: &Path) -> String {
-    let verified = outcry_succeeds(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
+    let verified = journal("verify", data_dir);
     let line = verified.lines().find(|line| line.starts_with("state hash "));
     line.unwrap_or_else(|| panic!("{verified}")).to_owned()
 }
@@ -547,7 +547,7 @@ fn closed_market(exchange: &Exchange) -> Market {
     );
     let mut admin = Connection::open(exchange.admin);
     let answer = admin.request("POST", "/import", "", row.as_bytes()).unwrap();
-    assert!(answer.status == 200, "{}", String::from_utf8_lossy(&answer.body));
+    assert!(answer.status == 200, "{}", answer.text());
     Market { condition, tokens: ["771", "772"].map(token) }
 }
 

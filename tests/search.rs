@@ -527,7 +527,7 @@ fn what_is_traded_decides_among_equals_as_soon_as_the_trade_is_acknowledged() {
             let wish = Wish::buy(token(&markets[number].tokens[outcome]), 5_000, shares * 1_000_000);
             let order = trader.sign(&wish);
             let answer = trader.post(&mut connection, &order.body);
-            assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+            assert_eq!(answer.status, 200, "{}", answer.text());
         }
         assert_eq!(first(&mut connection), format!("Will meteor {number} be seen?"));
     }

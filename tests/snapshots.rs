@@ -10,7 +10,7 @@ mod common;
 #[path = "snapshots/scene.rs"]
 mod scene;
 
-use common::exchange::{Exchange, Plan, outcry};
+use common::exchange::{Exchange, Plan, journal_output, said};
 use common::folder;
 use common::random::Random;
 use scene::{KINDS, Scene, snapshot_at};
@@ -48,8 +48,8 @@ fn state_hash(data_dir: &Path) -> String {
 /// The state hash with these snapshots damaged: each must be named, and the exit code must say so.
 #[track_caller]
 fn state_hash_but(data_dir: &Path, damaged: &[&Path]) -> (String, String) {
-    let output = outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()]);
-    let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+    let output = journal_output("verify", data_dir);
+    let text = said(&output);
     assert_eq!(output.status.code(), Some(i32::from(!damaged.is_empty())), "{text}");
     assert!(text.contains("stopped in good order"), "{text}");
     for (_, file) in snapshots(data_dir) {
@@ -217,7 +217,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
 
     // With neither, there is no state to begin with, and both are named.
     std::fs::write(older_file, b"").unwrap();
-    for output in [plan.run(), outcry(&["journal", "verify", "--data-dir", data_dir.to_str().unwrap()])] {
+    for output in [plan.run(), journal_output("verify", &data_dir)] {
         let text = String::from_utf8(output.stderr).unwrap();
         let named = [file, older_file].iter().all(|file| text.contains(file.to_str().unwrap()));
         assert!(output.status.code() == Some(1) && named && text.contains(".segment: missing"), "{text}");
@@ -299,11 +299,11 @@ fn checks_say_where_they_begin(data_dir: &Path, position: u64, whole: bool) {
     let begins =
         format!("{}: given back, or lost; begins at the snapshot of position {position}\n", gone(data_dir));
     for (command, succeeds) in [("verify", whole), ("replay", true)] {
-        let output = outcry(&["journal", command, "--data-dir", data_dir.to_str().unwrap()]);
-        let text = String::from_utf8([output.stdout, output.stderr].concat()).unwrap();
+        let output = journal_output(command, data_dir);
+        let text = said(&output);
         assert!(output.status.success() == succeeds && text.contains(&begins), "{command}\n{text}");
     }
-    let dump = outcry(&["journal", "dump", "--data-dir", data_dir.to_str().unwrap()]);
+    let dump = journal_output("dump", data_dir);
     assert!(dump.status.success() && String::from_utf8(dump.stderr).unwrap().contains(&begins));
     let frames = String::from_utf8(dump.stdout).unwrap();
     let first: Value = serde_json::from_str(frames.lines().next().unwrap()).unwrap();

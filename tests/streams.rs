@@ -17,12 +17,12 @@ mod replaced;
 mod rests;
 
 use common::exchange::{Exchange, Market, Plan};
-use common::folder;
 use common::random::Random;
 use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::Connection;
-use mirror::{Book, Mirror, Noted, text};
+use common::{folder, text};
+use mirror::{Book, Mirror, Noted};
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -391,7 +391,7 @@ fn listings_say_what_the_import_said_and_a_market_that_pays_both_has_no_winner(f
     });
     let mut admin = Connection::open(site.exchange.admin);
     let answer = admin.request("POST", "/import", "", json!([event]).to_string().as_bytes()).unwrap();
-    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    assert_eq!(answer.status, 200, "{}", answer.text());
     // The market that was closed before it came is none.
     let listed = stream.event();
     for (name, said) in [

@@ -290,7 +290,7 @@ fn percentiles_come_as_json_and_as_a_distribution_that_plotters_read() {
         ("?stage=%zz", 400, "stage: its escapes are malformed"),
     ] {
         let answer = site.operator(&format!("/debug/latency.hgrm{query}"));
-        let text = String::from_utf8(answer.body).unwrap();
+        let text = answer.text();
         assert!(answer.status == status && text.starts_with(begins), "{query}: {} {text}", answer.status);
     }
 }

@@ -13,7 +13,7 @@ mod refused;
 #[path = "topology/tune.rs"]
 mod tune;
 
-use common::exchange::{Plan, outcry, outcry_succeeds, sample};
+use common::exchange::{Plan, outcry, outcry_succeeds, said, sample};
 use common::folder;
 use common::trader::{KEYS, Trader};
 use serde_json::Value;
@@ -63,10 +63,6 @@ fn unpacked(machine: &str) -> (tempfile::TempDir, String) {
     unpack(machine, folder.path());
     let path = folder.path().to_str().unwrap().to_owned();
     (folder, path)
-}
-
-fn said(output: &Output) -> String {
-    format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 #[test]

@@ -54,7 +54,7 @@ impl Stage {
         let trader = &mut self.traders[who];
         let order = trader.sign(&wish);
         let answer = trader.post(&mut self.connection, &order.body);
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(answer.status, 200, "{}", answer.text());
     }
 
     /// Does a split, merge or redeem that must succeed.
@@ -62,7 +62,7 @@ impl Stage {
     fn act(&mut self, who: usize, act: u8, shares: u64) {
         let condition = self.condition.clone();
         let answer = self.traders[who].act(&mut self.connection, act, &condition, shares * SHARE);
-        assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+        assert_eq!(answer.status, 200, "{}", answer.text());
     }
 
     fn address(&self, who: usize) -> String {

@@ -36,7 +36,7 @@ fn wish(token_id: &str, side: Side, price: u64, shares: u64) -> Wish<'static> {
 fn place(site: &mut Site, trader: &mut Trader, wish: &Wish<'_>) {
     let order = trader.sign(wish);
     let answer = trader.post(&mut site.connection, &order.body);
-    assert_eq!(answer.status, 200, "{}", String::from_utf8_lossy(&answer.body));
+    assert_eq!(answer.status, 200, "{}", answer.text());
 }
 
 #[track_caller]

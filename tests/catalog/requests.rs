@@ -11,7 +11,7 @@ const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creatio
 #[track_caller]
 fn refused(site: &mut Site, path: &str, field: &str, got: &str, allowed: &str) {
     let answer = site.get(path);
-    assert_eq!(answer.status, 400, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    assert_eq!(answer.status, 400, "{path}: {}", answer.text());
     let body = answer.json();
     assert_eq!(body["type"], "bad request", "{path}");
     assert_eq!(body["error"], format!("{field} is invalid"), "{path}");
@@ -22,7 +22,7 @@ fn refused(site: &mut Site, path: &str, field: &str, got: &str, allowed: &str) {
 #[track_caller]
 fn taken(site: &mut Site, path: &str) -> Value {
     let answer = site.get(path);
-    assert_eq!(answer.status, 200, "{path}: {}", String::from_utf8_lossy(&answer.body));
+    assert_eq!(answer.status, 200, "{path}: {}", answer.text());
     answer.json()
 }
 

@@ -1,6 +1,6 @@
 //! A running exchange as clients of its catalog see it: imports, reads and walks over pages.
 
-use crate::common::exchange::{Exchange, Plan};
+use crate::common::exchange::{Exchange, Plan, said};
 use crate::common::folder;
 use crate::common::wire::{Answer, Connection};
 use serde_json::Value;
@@ -34,8 +34,7 @@ impl Site {
     /// Imports a file; returns whether all of it was taken, and what the command printed.
     pub fn import_file(&self, file: &Path) -> (bool, String) {
         let output = self.exchange.operator_output(&["import", "gamma", file.to_str().unwrap()]);
-        let said = [&output.stdout, &output.stderr].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
-        (output.status.success(), said.concat())
+        (output.status.success(), said(&output))
     }
 
     /// Imports rows.

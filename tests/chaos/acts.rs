@@ -5,8 +5,9 @@
 
 use super::PATIENCE;
 use super::client::{Act, Client, Role};
-use super::ledger::{State, Terms, Word, text};
+use super::ledger::{State, Terms, Word};
 use super::link::{Answered, Attempt, Request};
+use crate::common::text;
 use crate::common::trader::{Signed, Wish, token};
 use outcry::domain::Side;
 use serde_json::{Value, json};

@@ -3,10 +3,11 @@
 use super::Trouble;
 use super::compare::Told;
 use super::gate::Gate;
-use super::ledger::{Balances, Ledger, text};
+use super::ledger::{Balances, Ledger};
 use super::link::{Link, Next, Request, next};
 use crate::common::exchange::Market;
 use crate::common::random::Random;
+use crate::common::text;
 use crate::common::trader::{KEYS, Trader};
 use crate::common::wire::Connection;
 use serde_json::{Value, json};

@@ -1,6 +1,7 @@
 //! Compares a client's account of itself with the exchange's.
 
-use super::ledger::{Balances, Ledger, Order, State, Word, text};
+use super::ledger::{Balances, Ledger, Order, State, Word};
+use crate::common::text;
 use crate::common::trader::micro;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -9,6 +9,7 @@
 //! - Where the stream cannot continue, `GET /account` says what is there now, and the records of orders and
 //!   the list of trades say how the rest ended.
 
+use crate::common::text;
 use crate::common::trader::micro;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -303,9 +304,4 @@ fn leg_of(order: &Value, token: &Value, side: &Value, maker: &Value) -> Leg {
         price: micro(text(&maker["price"])),
         shares: micro(text(&maker["matched_amount"])),
     }
-}
-
-#[track_caller]
-pub fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }

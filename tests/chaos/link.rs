@@ -1,10 +1,10 @@
 //! A client's two connections, which may break at any byte.
 
 use super::gate::{Gate, Open, Socket};
-use super::ledger::text;
 use super::{PATIENCE, Trouble};
 use crate::common::random::Random;
 use crate::common::stream;
+use crate::common::text;
 use crate::common::trader::Trader;
 use crate::common::wire::{Answer, Connection};
 use serde_json::{Value, json};

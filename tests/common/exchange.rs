@@ -1,5 +1,6 @@
 //! The binary under test as a process: started, asked, stopped, killed.
 
+use super::text;
 use super::wire::Connection;
 use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
 use serde_json::{Value, json};
@@ -160,10 +161,9 @@ impl Exchange {
     #[track_caller]
     pub fn market(&self, question: &str) -> Market {
         let made = self.operator(&["market", "create", question]);
-        let text = |value: &Value| value.as_str().unwrap().to_owned();
         Market {
-            condition: text(&made["conditionId"]),
-            tokens: [0, 1].map(|outcome| text(&made["tokens"][outcome])),
+            condition: text(&made["conditionId"]).to_owned(),
+            tokens: [0, 1].map(|outcome| text(&made["tokens"][outcome]).to_owned()),
         }
     }
 
@@ -284,6 +284,23 @@ pub fn outcry(words: &[&str]) -> Output {
     binary().args(words).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Everything that a command said.
+#[track_caller]
+pub fn said(output: &Output) -> String {
+    String::from_utf8([&output.stdout[..], &output.stderr].concat()).unwrap()
+}
+
+/// Runs one of the commands on a journal, which must succeed; returns its standard output.
+#[track_caller]
+pub fn journal(command: &str, data_dir: &Path) -> String {
+    outcry_succeeds(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
+}
+
+/// Runs one of the commands on a journal and returns what it did.
+pub fn journal_output(command: &str, data_dir: &Path) -> Output {
+    outcry(&["journal", command, "--data-dir", data_dir.to_str().unwrap()])
+}
+
 /// The binary under test, without what the environment would configure, and with SIGHUP as a terminal's programs have
 /// it, though the tests may run under `nohup`.
 pub fn binary() -> Command {
@@ -299,7 +316,6 @@ pub fn binary() -> Command {
 #[track_caller]
 pub fn outcry_succeeds(words: &[&str]) -> String {
     let output = outcry(words);
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    assert!(output.status.success(), "outcry {words:?}\n{}{}", text(&output.stdout), text(&output.stderr));
-    text(&output.stdout)
+    assert!(output.status.success(), "outcry {words:?}\n{}", said(&output));
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

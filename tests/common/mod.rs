@@ -15,9 +15,16 @@ pub mod stream;
 pub mod trader;
 pub mod wire;
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 /// A new folder, named after the test's file and removed when it is dropped.
 pub fn folder() -> TempDir {
     TempDir::with_prefix_in(concat!(env!("CARGO_CRATE_NAME"), "-"), env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+/// The text that a value is.
+#[track_caller]
+pub fn text(value: &Value) -> &str {
+    value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
 }

@@ -116,7 +116,7 @@ impl Trader {
         let now = clock_ms.unwrap_or_else(now_ms);
         let headers = owner_headers(&signer, &domains, &address_text, now / 1_000, nonce);
         let answer = connection.request("POST", "/auth/api-key", &headers, b"").unwrap();
-        assert!(answer.status == 200, "{} {}", answer.status, String::from_utf8_lossy(&answer.body));
+        assert!(answer.status == 200, "{} {}", answer.status, answer.text());
         let trio = answer.json();
         let secret_text = trio["secret"].as_str().unwrap().to_owned();
         Self {
@@ -311,12 +311,7 @@ impl Trader {
     #[track_caller]
     pub fn read(&self, connection: &mut Connection, path: &str) -> Value {
         let answer = self.ask(connection, "GET", path, "").unwrap();
-        assert!(
-            answer.status == 200,
-            "GET {path}: {} {}",
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
-        );
+        assert!(answer.status == 200, "GET {path}: {} {}", answer.status, answer.text());
         answer.json()
     }
 

@@ -17,6 +17,12 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The body as a text.
+    #[track_caller]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.body).unwrap()
+    }
+
     /// The body as JSON.
     #[track_caller]
     pub fn json(&self) -> Value {
@@ -99,12 +105,7 @@ impl Connection {
     #[track_caller]
     pub fn read(&mut self, path: &str) -> Value {
         let answer = self.request("GET", path, "", b"").unwrap();
-        assert!(
-            answer.status == 200,
-            "GET {path}: {} {}",
-            answer.status,
-            String::from_utf8_lossy(&answer.body)
-        );
+        assert!(answer.status == 200, "GET {path}: {} {}", answer.status, answer.text());
         answer.json()
     }
 }

@@ -1,6 +1,7 @@
 //! A backup is taken while the exchange runs, and is put back, as README says it.
 
-use super::{journal, plan_in};
+use super::plan_in;
+use crate::common::exchange::journal;
 use crate::common::exchange::{Exchange, Plan};
 use crate::common::folder;
 use crate::common::stream::Stream;

@@ -1,7 +1,7 @@
 //! A journal whose frames are whole, and whose story cannot be true.
 
 use super::plan_in;
-use crate::common::exchange::{Plan, outcry};
+use crate::common::exchange::{Plan, journal_output, said};
 use crate::common::folder;
 use outcry::domain::{Collateral, Position, TimeMs, WalletNo};
 use outcry::journal::layout::{Money, MoneyDirection, Record, StateHash};
@@ -63,10 +63,9 @@ fn a_journal_that_contradicts_itself_is_refused_by_its_place_by_verify_and_by_ev
             _ => StateHash { through: Position(hash.through.0 + 64), ..hash }.into(),
         };
         let place = format!("{}", add(opened, &record).0);
-        let verified = outcry(&["journal", "verify", "--data-dir", plan.data_dir().to_str().unwrap()]);
+        let verified = journal_output("verify", &plan.data_dir());
         for (by, output) in [("verify", verified), ("a start", plan.run()), ("another start", plan.run())] {
-            let said = [output.stdout, output.stderr].concat();
-            let said = String::from_utf8_lossy(&said);
+            let said = said(&output);
             assert!(!output.status.success(), "{change}, {by}: {said}");
             assert!(said.contains(why) && said.contains(&place), "{change} at {place}, {by}: {said}");
         }

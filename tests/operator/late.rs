@@ -2,7 +2,8 @@
 //! order and leave no log that would be ahead of a backup.
 
 use super::backup::copy;
-use super::{journal, plan_in};
+use super::plan_in;
+use crate::common::exchange::journal;
 use crate::common::folder;
 use crate::common::trader::{KEYS, Trader, Wish, token};
 

@@ -1,6 +1,6 @@
 //! The operator's token: who has to have one, and what is said of one that is not good.
 
-use crate::common::exchange::{Plan, binary, outcry};
+use crate::common::exchange::{Plan, binary, outcry, said};
 use crate::common::folder;
 
 #[test]
@@ -54,8 +54,7 @@ fn a_chosen_token_that_can_be_guessed_is_refused_by_the_name_of_its_variable() {
             .env("OUTCRY_ADMIN_TOKEN", token)
             .output()
             .unwrap();
-        let text = [refused.stdout, refused.stderr].concat();
-        let text = String::from_utf8(text).unwrap();
+        let text = said(&refused);
         assert!(!refused.status.success() && text.contains("OUTCRY_ADMIN_TOKEN: got "), "{command} {text}");
         assert!(!data_dir.exists(), "{command}");
     }

@@ -174,8 +174,7 @@ impl Scene {
         let mut connection = exchange.connect();
         for Placed { who, id, body, status, answer } in &self.orders {
             let again = self.traders[*who].post(&mut connection, body);
-            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-            assert_eq!((again.status, text(&again.body)), (*status, text(answer)), "{id}");
+            assert_eq!((again.status, again.text()), (*status, std::str::from_utf8(answer).unwrap()), "{id}");
             assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{id}");
         }
     }
@@ -271,7 +270,7 @@ impl Scene {
         let mut answers = Vec::new();
         let mut told = |path: &str, connection: &mut Connection| {
             let answer = connection.answer().unwrap();
-            let text = String::from_utf8(answer.body).unwrap();
+            let text = answer.text().to_owned();
             answers.push((path.to_owned(), answer.status, text.clone()));
             text
         };

@@ -2,8 +2,9 @@
 //! result.
 
 use super::Site;
-use super::mirror::{Mirror, Noted, text};
+use super::mirror::{Mirror, Noted};
 use crate::common::stream::Stream;
+use crate::common::text;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -3,6 +3,7 @@
 
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]
 
+use crate::common::text;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
@@ -129,9 +130,4 @@ impl Mirror {
         self.sequence = told;
         Noted::Good
     }
-}
-
-#[track_caller]
-pub fn text(value: &Value) -> &str {
-    value.as_str().unwrap_or_else(|| panic!("not a string: {value}"))
 }

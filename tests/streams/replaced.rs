@@ -1,7 +1,8 @@
 //! What followers are told of a replace: all of it at once, as one change of the market.
 
 use super::Site;
-use super::mirror::{Noted, text};
+use super::mirror::Noted;
+use crate::common::text;
 use crate::common::trader::{Wish, token};
 use outcry::domain::Side;
 use serde_json::{Value, json};

@@ -1,7 +1,8 @@
 //! What a maker is told of a rest that a fill leaves and nobody can fill.
 
-use super::mirror::{Book, text};
+use super::mirror::Book;
 use super::{Site, confirmed};
+use crate::common::text;
 use crate::common::trader::{Wish, token};
 use outcry::domain::Side;
 use serde_json::json;

@@ -1,8 +1,7 @@
 //! Settings with which no start succeeds are fatal in the check as well, and leave nothing behind.
 
-use crate::common::exchange::outcry;
+use crate::common::exchange::{outcry, said};
 use crate::common::folder;
-use crate::said;
 use std::path::Path;
 
 /// Serve's and check's complaint about the same settings, and whether the start left a log behind.

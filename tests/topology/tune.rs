@@ -1,8 +1,8 @@
 //! What `outcry tune` prints is run: it mends, does nothing twice, and is taken back.
 
-use crate::common::exchange::outcry_succeeds;
+use crate::common::exchange::{outcry_succeeds, said};
 use crate::common::folder;
-use crate::{said, unpacked};
+use crate::unpacked;
 use serde_json::Value;
 use std::path::Path;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! One running exchange for many scripts: its process, its operator, its clock.
 
-use crate::common::exchange::{Exchange, Plan, outcry_succeeds};
+use crate::common::exchange::{Exchange, Plan, journal};
 use crate::common::folder;
 use crate::common::trader::{KEYS, Trader};
 use crate::common::wire::Connection;
@@ -152,8 +152,7 @@ impl Site {
     /// Stops it and checks everything that it wrote.
     pub fn stop(self) {
         self.exchange.stop();
-        let folder = self.plan.data_dir();
-        let said = outcry_succeeds(&["journal", "verify", "--data-dir", folder.to_str().unwrap()]);
+        let said = journal("verify", &self.plan.data_dir());
         assert!(said.ends_with("good\n"), "{said}");
     }
 }
