@@ -107,9 +107,21 @@ impl Segments {
     /// Gives `base` the current entries for everything before it: its own, from an older snapshot,
     /// may be of segments that were packed since.
     pub fn correct(&self, base: &mut Base) {
-        let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let end = entries.partition_point(|entry| entry.position < base.position);
-        base.entries = entries[..end].to_vec();
+        /// Copied at a time, as the journal's thread waits for the table meanwhile. Only the caller's thread removes
+        /// entries or replaces them.
+        const PIECE: usize = 1_024;
+        let mut copied = Vec::new();
+        loop {
+            copied.reserve(PIECE);
+            let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+            let from = copied.len();
+            let end = entries.partition_point(|entry| entry.position < base.position);
+            copied.extend_from_slice(&entries[from..end.min(from + PIECE)]);
+            if copied.len() == end {
+                break;
+            }
+        }
+        base.entries = copied;
     }
 
     /// Says why the frame at `at` is not what it should be: by the damage in its segment, if there is

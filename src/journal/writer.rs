@@ -156,6 +156,16 @@ struct Writer {
     stopping: Arc<AtomicBool>,
 }
 
+impl Drop for Writer {
+    /// Nobody is acknowledged any more once this thread has panicked, so the loops must end.
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.log.fail();
+            self.listener.durable(self.log.durable());
+        }
+    }
+}
+
 impl Writer {
     fn run(mut self) -> Result<(), Fault> {
         let result = self.write_until_stopped();

@@ -249,7 +249,11 @@ impl Searching {
 
     /// The next search that is over: what was found, or nothing if it took too long.
     pub(super) fn next_done(&mut self) -> Option<(Box<ReadJob>, Option<Found>)> {
-        while let Ok((number, found)) = self.ends.answers.try_recv() {
+        // An answer that is counted is whole. The channel would wait for one that is only begun, and the thread that has
+        // begun it has the lowest priority.
+        while self.seen < self.ends.progress.answered.load(Ordering::Acquire)
+            && let Ok((number, found)) = self.ends.answers.try_recv()
+        {
             self.seen += 1;
             // The answer to a request that was given up is dropped.
             if let Ok(place) = self.waiting.binary_search_by_key(&number, |waiting| waiting.number) {

@@ -31,8 +31,9 @@ impl Waker {
     pub(crate) fn wake(&self) {
         // Pairs with the fence in `before_sleep`: WAKE-1.
         fence(Ordering::SeqCst);
-        // Relaxed: the fence orders it after the work. The swap lets one of many producers ring.
-        if self.sleeps.load(Ordering::Relaxed) && self.sleeps.swap(false, Ordering::Relaxed) {
+        // Relaxed: the fence orders it after the work. Only the sleeper takes its announcement back: a producer that did,
+        // and was stopped before it rang, would keep all others from ringing.
+        if self.sleeps.load(Ordering::Relaxed) {
             self.ring();
         }
     }
