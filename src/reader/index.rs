@@ -10,7 +10,7 @@ use super::feed::LevelChange;
 use super::levels::{Levels, seen_from};
 use crate::catalog::{Catalog, Closing, EventFacts, MarketEntry, MarketFacts, Source, Texts};
 use crate::domain::{
-    ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo,
+    ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo, Word,
 };
 use crate::journal::layout::order::Removal;
 use crate::journal::layout::{OrderPlaced, Record, RemovalReason};
@@ -105,6 +105,7 @@ pub(super) struct Index {
     markets: Vec<MarketIndex>,
     catalog: Catalog,
     conditions: HashMap<ConditionId, MarketNo>,
+    questions: HashMap<Word, Vec<MarketNo>>,
     tokens: HashMap<TokenId, Token>,
     trades: Vec<TradeRow>,
     legs: Vec<Leg>,
@@ -217,6 +218,11 @@ impl Index {
         self.conditions.get(condition).copied()
     }
 
+    /// The markets of a question, in the order in which they came.
+    pub(super) fn question(&self, question: &Word) -> &[MarketNo] {
+        self.questions.get(question).map_or(&[], Vec::as_slice)
+    }
+
     /// The market and outcome of a token.
     pub(super) fn token(&self, token: &TokenId) -> Option<Token> {
         self.tokens.get(token).copied()
@@ -276,14 +282,16 @@ impl Index {
     fn add_market(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
         self.note_restriction(market, row.mode);
-        self.name_market(row.market, row.condition, row.tokens);
+        self.name_market(row);
         self.markets.push(MarketIndex { levels: Levels::default(), last_trade: None, sequence: 0 });
         self.catalog.add_market(&entry(row), ledger);
     }
 
-    fn name_market(&mut self, market: MarketNo, condition: ConditionId, tokens: [TokenId; 2]) {
-        self.conditions.insert(condition, market);
-        for (token, outcome) in tokens.into_iter().zip([Outcome::Zero, Outcome::One]) {
+    fn name_market(&mut self, row: &MarketRow) {
+        let market = row.market;
+        self.conditions.insert(row.condition, market);
+        self.questions.entry(row.question).or_default().push(market);
+        for (token, outcome) in row.tokens.into_iter().zip([Outcome::Zero, Outcome::One]) {
             self.tokens.insert(token, Token { market, outcome });
         }
     }

@@ -53,7 +53,7 @@ impl Reader {
         });
         page::write(json, (page::ROWS_OF_MARKETS, page::END), start, rows, |json, row| {
             self.write_market(json, row, form);
-            Ok(())
+            Ok(0)
         })
     }
 

@@ -71,7 +71,7 @@ impl Reader {
             json.open_object();
             self.write_order(json, row, caller.dialect);
             json.close_object();
-            Ok(())
+            Ok(0)
         })
     }
 

@@ -41,6 +41,9 @@ pub(super) const WORK_OF_ORDER: u64 = 10;
 /// Looking at one that is in an archive: a read of a file, which is some 25 us where nobody has read it lately.
 pub(super) const WORK_OF_ARCHIVED: u64 = 500;
 
+/// How many of its trades are work for one more, as its row is read whole: eight bytes each.
+pub(super) const TRADES_OF_WORK: u64 = 2;
+
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Start {
@@ -78,14 +81,14 @@ pub(super) fn empty(json: &mut Writer<'_>, limit: u64, end: &str) {
     json.key("limit").number(limit).key("count").number(0).close_object();
 }
 
-/// Writes one page of `rows`, which begin after `from`. `row` writes a row. If one cannot be read, or
-/// the page begins too far behind, it is refused.
+/// Writes one page of `rows`, which begin after `from`. `row` writes a row and returns what work that was. If one cannot
+/// be read, or the page begins too far behind, it is refused.
 pub(super) fn write<R>(
     json: &mut Writer<'_>,
     (limit, end): (u64, &str),
     from: Start,
     rows: impl Iterator<Item = Result<Looked<R>, Refused>>,
-    mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), Refused>,
+    mut row: impl FnMut(&mut Writer<'_>, R) -> Result<u64, Refused>,
 ) -> Result<(), Refused> {
     let mut to_skip = if from.after_key.is_some() { 0 } else { from.offset };
     let (mut count, mut worked, mut after_key) = (0, 0, from.after_key);
@@ -111,7 +114,7 @@ pub(super) fn write<R>(
             } else {
                 text.clear();
                 if count < limit {
-                    row(&mut Writer::new(&mut text), passed)?;
+                    worked += row(&mut Writer::new(&mut text), passed)?;
                 }
                 let fits = json.bytes() - rows_start + text.len() <= PAGE_BYTES_MAX;
                 if count == limit || (count > 0 && !fits) {
@@ -159,7 +162,7 @@ mod tests {
         let mut out = Vec::new();
         write(&mut Writer::new(&mut out), (limit, END), from, rows, |json, key| {
             json.open_array().number(key).text(&"x".repeat(row_bytes)).close_array();
-            Ok(())
+            Ok(0)
         })?;
         let value: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
         let rows = value["data"].as_array().expect("rows");
@@ -208,7 +211,7 @@ mod tests {
             let mut looked_at = 0;
             let rows =
                 (0..9).map(|key| Ok(Looked { key, work, row: None::<u64> })).inspect(|_| looked_at += 1);
-            write(&mut Writer::new(&mut Vec::new()), (9, END), from, rows, |_, _| Ok(())).expect("a page");
+            write(&mut Writer::new(&mut Vec::new()), (9, END), from, rows, |_, _| Ok(0)).expect("a page");
             assert_eq!(looked_at - 1, expected, "{work} each; the next one is not counted");
         }
     }

@@ -137,9 +137,9 @@ impl Reader {
     /// An order; `work` grows by what it takes to get it.
     pub(super) fn look_at(&self, order: Position, work: &mut u64) -> Result<Cow<'_, OrderRow>, Refused> {
         let row = self.order_at(order)?;
-        *work += match row {
+        *work += match &row {
             Cow::Borrowed(_) => page::WORK_OF_ORDER,
-            Cow::Owned(_) => page::WORK_OF_ARCHIVED,
+            Cow::Owned(_) => page::WORK_OF_ARCHIVED + work_of_length(&row),
         };
         Ok(row)
     }
@@ -158,8 +158,11 @@ impl Reader {
         Ok(false)
     }
 
-    fn write_trade(&self, json: &mut Writer<'_>, trade: &Trade<'_>, caller: Caller) -> Result<(), Refused> {
+    /// Writes a trade; returns what work it was that its orders are long. That they may be archived is not counted, as
+    /// a page has no more than a hundred trades, and is the same page before and after that.
+    fn write_trade(&self, json: &mut Writer<'_>, trade: &Trade<'_>, caller: Caller) -> Result<u64, Refused> {
         let taker = self.order_at(trade.position)?;
+        let mut work = work_of_length(&taker);
         let market = self.market(taker.market);
         let fee = base_fee(market.fee.rate);
         let role = if taker.principal == caller.principal { "TAKER" } else { "MAKER" };
@@ -191,10 +194,12 @@ impl Reader {
         json.key("maker_orders").open_array();
         let maker_fee = if market.fee.taker_only { 0 } else { fee };
         for leg in trade.legs {
-            self.write_leg(json, leg, &*self.order_at(leg.maker)?, maker_fee);
+            let maker = self.order_at(leg.maker)?;
+            work += work_of_length(&maker);
+            self.write_leg(json, leg, &maker, maker_fee);
         }
         json.close_array().key("type").text(role).key("trader_side").text(role).close_object();
-        Ok(())
+        Ok(work)
     }
 
     /// The part of `maker` in a trade.
@@ -209,6 +214,14 @@ impl Reader {
         json.key("asset_id").token(token);
         json.key("outcome").text(self.label(maker.market, maker.outcome));
         json.key("side").text(maker.fields.side.text()).close_object();
+    }
+}
+
+/// The work of reading an archived row, beyond that of a short one.
+fn work_of_length(row: &Cow<'_, OrderRow>) -> u64 {
+    match row {
+        Cow::Borrowed(_) => 0,
+        Cow::Owned(row) => row.trades.len() as u64 / page::TRADES_OF_WORK,
     }
 }
 

@@ -182,18 +182,14 @@ impl Reader {
             token.map(|token| token.market.0)
         };
         let condition = |word: &Word| self.index.condition(&ConditionId(word.0)).map(|market| market.0);
-        let questions = questions.map(|asked| {
-            let asked: BTreeSet<Word> = asked.into_iter().collect();
-            let rows = self.ledger.markets().iter().filter(|row| asked.contains(&row.question));
-            rows.map(|row| row.market.0).collect()
-        });
+        let question = |word: &Word| self.index.question(word).iter().map(|market| market.0);
         let mut only = both(
             named(ids, |id| id.parse().ok().and_then(|id| catalog.market_by_id(id))),
             named(slugs, |slug| catalog.markets_by_slug(slug).collect::<Vec<_>>()),
         );
         only = both(only, conditions.map(|all| all.iter().filter_map(condition).collect()));
         only = both(only, tokens.map(|all| all.iter().filter_map(by_token).collect()));
-        Ok(both(only, questions))
+        Ok(both(only, questions.map(|all| all.iter().flat_map(question).collect())))
     }
 }
 

@@ -20,6 +20,9 @@ impl Feed {
         if let Some(market) = market {
             json.key("market").condition(&reader.market(market).condition);
             json.key("sequence").number(reader.index.market(market).sequence);
+            if mode == Mode::Resolved {
+                write_payout(json, reader.market(market), OUTCOMES);
+            }
         }
         write_stamp(json, &self.ids.now, now);
         json.close_object();
