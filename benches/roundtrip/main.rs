@@ -37,7 +37,7 @@ const ROUNDS: usize = 24;
 /// Orders in a round on each server.
 const ORDERS_PER_ROUND: usize = 250;
 
-/// Orders at the start of a round that are not counted.
+/// Orders at the start of a round that are not counted, but by the server's own stages.
 const WARM_UP: usize = 50;
 
 /// The first public test key of Anvil.

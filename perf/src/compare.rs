@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::machine;
 use crate::report::{self, Page};
-use crate::run::{self, Ground};
+use crate::run::{self, Cpus, Ground};
 use crate::scenario::Plan;
 use crate::summary::{ClassTimes, Summary};
 
@@ -112,7 +112,7 @@ struct Comparison<'a> {
 /// Compares two servers and writes what was found.
 pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32) -> Result<(), String> {
     let binaries = [binary(ground, sides[0].server)?, binary(ground, sides[1].server)?];
-    let plans = plans(plan, sides, machine::allowed_cpus().len())?;
+    let plans = plans(plan, sides, machine::allowed_cpus().len(), Cpus::choose()?)?;
     let [a, b] = sides.map(|side| side.text());
     println!("A is {a}; B is {b}; {pairs} pairs of {} at {}/s", plan.name, plan.rate);
     let mut runs: [Vec<Summary>; 2] = [Vec::new(), Vec::new()];
@@ -156,9 +156,11 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     Ok(())
 }
 
-/// The plan of each side on a machine with `cpus` CPUs; the side's own settings come last.
-fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize) -> Result<[Plan; 2], String> {
+/// The plan of each side on a machine with `cpus` CPUs, on those that are `chosen`. The side's own settings come last,
+/// behind what a run adds by itself: a side that names one setting of CPUs keeps the others.
+fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize, chosen: Cpus) -> Result<[Plan; 2], String> {
     let here = plan.on(cpus)?;
+    let here = Plan { settings: run::settings(&here, chosen), ..here };
     Ok(sides.map(|side| here.clone().set(side.set)))
 }
 
@@ -396,23 +398,33 @@ mod tests {
         let text = "purpose = \"x\"\n[load]\nrate = 1\n[mix]\nplace = 1\n[server]\ncpus = 3\n[server.set]\n\
                     \"cpu.ingress\" = \"1\"\n\"cpu.wait\" = \"spin\"\n[server.set_on_fewer]\n\"cpu.wait\" = \"park\"\n";
         let plan = Plan::parse("t", text).unwrap();
-        for (set, cpus, settings, said) in [
-            (vec![], 2, vec!["cpu.ingress=1", "cpu.wait=park"], "outcry"),
-            (vec![], 3, vec!["cpu.ingress=1", "cpu.wait=spin"], "outcry"),
+        let bare = Plan::parse("t", "purpose = \"x\"\n[load]\nrate = 1\n[mix]\nplace = 1\n").unwrap();
+        let chosen = Cpus { client: 1, server: 0 };
+        for (plan, set, cpus, settings, said) in [
+            (&plan, vec![], 2, vec!["cpu.ingress=1", "cpu.wait=park"], "outcry"),
+            (&plan, vec![], 3, vec!["cpu.ingress=1", "cpu.wait=spin"], "outcry"),
             (
+                &plan,
                 vec!["cpu.ingress=", "cpu.wait=spin"],
                 2,
                 vec!["cpu.wait=spin"],
                 "outcry with cpu.ingress= cpu.wait=spin",
             ),
+            (
+                &bare,
+                vec!["cpu.wait=park"],
+                2,
+                vec!["cpu.policy=explicit", "cpu.shard_cpus=0", "cpu.wait=park"],
+                "outcry with cpu.wait=park",
+            ),
         ] {
             let set: Vec<String> = set.into_iter().map(str::to_owned).collect();
             let (own, none) = (Side { server: "outcry", set: &set }, Side { server: "outcry", set: &[] });
-            let [a, b] = plans(&plan, [own, none], cpus).unwrap();
-            assert_eq!(
-                (a.settings.clone(), own.text().as_str()),
-                (settings.into_iter().map(str::to_owned).collect(), said)
-            );
+            let [a, b] = plans(plan, [own, none], cpus, chosen).unwrap();
+            let mut found = a.settings.clone();
+            found.sort_unstable();
+            let expected = settings.into_iter().chain(["journal.durability=committed"]);
+            assert_eq!((found, own.text().as_str()), (expected.map(str::to_owned).collect(), said));
             assert_eq!(Plan { settings: b.settings.clone(), ..a }, b);
         }
     }

@@ -390,7 +390,7 @@ impl Scene<'_> {
     /// The share of all CPUs' time that the host gave to others, in millionths.
     #[must_use]
     pub fn stolen_millionths(&self) -> Option<u64> {
-        cpu::stolen_share(self).map(|(millionths, _)| millionths)
+        cpu::stolen_share(self).map(|stolen| stolen.millionths)
     }
 
     /// What gives back the CPU of `gaps`.

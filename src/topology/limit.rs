@@ -24,7 +24,7 @@
 use super::capacity;
 use super::checks::{self, DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
 use super::cost::{self, WITHOUT_DISCARD, time};
-use super::machine::{counted, cpus_of};
+use super::machine::{Cpu, counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
 
 /// Conditions that cost something whenever they fail and have no cause of their own below, with what they touch.
@@ -378,7 +378,9 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
 /// half of the time. A loop that never sleeps is never woken ahead of others, but waits for its turn.
 pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
     let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
-    let is_room = 0 < trading && trading < scene.machine.allowed.len() && scene.machine.quota_milli.is_none();
+    // A thread that spins takes half of what its core's other thread has.
+    let cores = scene.machine.distinct(Cpu::core);
+    let is_room = 0 < trading && trading < cores && scene.machine.quota_milli.is_none();
     is_room && with_half(scene).is_none()
 }
 

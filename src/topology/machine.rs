@@ -70,6 +70,14 @@ pub struct Interrupt {
     pub cpus: Vec<usize>,
 }
 
+impl Interrupt {
+    /// Whether it is of a disk.
+    #[must_use]
+    pub fn is_of_disk(&self) -> bool {
+        DISK_QUEUES.iter().any(|part| self.name.contains(part))
+    }
+}
+
 /// One network card.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Card {
@@ -403,8 +411,10 @@ fn cards(files: &dyn Files) -> Vec<Card> {
     names.map(card).collect()
 }
 
-/// What drivers call the interrupts of queues, where they do not use the card's name.
-const QUEUE_NAMES: &[&str] = &["-input.", "-output.", "-req.", "TxRx", "mlx", "nvme"];
+/// What drivers call the interrupts of cards' queues, where they do not use the card's name.
+const CARD_QUEUES: &[&str] = &["-input.", "-output.", "TxRx", "mlx"];
+/// And those of disks' queues.
+const DISK_QUEUES: &[&str] = &["-req.", "nvme"];
 
 fn interrupts(files: &dyn Files, cards: &[Card]) -> Vec<Interrupt> {
     let text = files.text("/proc/interrupts").unwrap_or_default();
@@ -412,7 +422,7 @@ fn interrupts(files: &dyn Files, cards: &[Card]) -> Vec<Interrupt> {
         let (number, rest) = line.trim().split_once(':')?;
         let number = number.parse().ok()?;
         let name = rest.split_whitespace().last()?.to_owned();
-        let is_queue = QUEUE_NAMES.iter().any(|part| name.contains(part));
+        let is_queue = CARD_QUEUES.iter().chain(DISK_QUEUES).any(|part| name.contains(part));
         if !is_queue && !cards.iter().any(|card| name.contains(&card.name)) {
             return None;
         }

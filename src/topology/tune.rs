@@ -24,10 +24,10 @@ set_value() {
     if [ "$before" = "$2" ]; then
         return 0
     fi
-    if ! grep -qF "set $1 " "$kept" 2>/dev/null; then
-        printf 'set %s %s\n' "$1" "$before" >>"$kept"
-    fi
     if printf '%s\n' "$2" 2>/dev/null >"$1"; then
+        if ! grep -qF "set $1 " "$kept" 2>/dev/null; then
+            printf 'set %s %s\n' "$1" "$before" >>"$kept"
+        fi
         echo "$1: $before -> $2"
     else
         echo "refused: $1 stays at $before" >&2

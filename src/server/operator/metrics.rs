@@ -141,7 +141,7 @@ fn connections(page: &mut Page, shared: &Shared) {
     let help = "Bytes of large answers and of what streams hold that clients have not read yet, and of large requests.";
     page.number("outcry_held_bytes", "gauge", help, shared.held.bytes() as u64);
     let told = shared.told().0;
-    page.number("outcry_acknowledged_position", "counter", "Log position that clients were told of.", told);
+    page.number("outcry_acknowledged_position", "gauge", "Log position that clients were told of.", told);
 }
 
 fn disk(page: &mut Page, shared: &Shared) {
@@ -158,7 +158,7 @@ fn log(page: &mut Page, log: &Log, mark: Position, bytes: u64) {
         ("claimed", "Log position up to which frames are begun.", log.claimed()),
         ("durable", "Log position up to which the disk holds frames.", log.durable()),
     ] {
-        page.number(&format!("outcry_{name}_position"), "counter", help, at.0);
+        page.number(&format!("outcry_{name}_position"), "gauge", help, at.0);
     }
     page.number("outcry_log_bytes", "gauge", "Size of the log ring.", bytes);
     let huge_bytes = log.huge_bytes() as u64;
@@ -178,7 +178,7 @@ fn reads(page: &mut Page, core: &CoreLoop) {
         let help = "How far the machine's clock is behind the newest frame.";
         page.number("outcry_clock_behind_seconds", "gauge", help, behind_s);
         let applied = reading.applied().0;
-        page.number("outcry_applied_position", "counter", "Log position that reads know of.", applied);
+        page.number("outcry_applied_position", "gauge", "Log position that reads know of.", applied);
         let unreadable = reading.unreadable();
         let help = "Old rows that could not be read.";
         page.number("outcry_history_unreadable_total", "counter", help, unreadable);
@@ -195,7 +195,7 @@ fn reads(page: &mut Page, core: &CoreLoop) {
     if topology.feed_loop() != topology.reader_loop() {
         let feed = shared.snapshots.handover(topology.feed_loop());
         let help = "Log position that streams know of; the feed is apart from the reader.";
-        page.number("outcry_feed_position", "counter", help, feed.applied().0);
+        page.number("outcry_feed_position", "gauge", help, feed.applied().0);
         let help = "Orders in the memory of the feed, apart from the reader's.";
         page.number("outcry_feed_orders_in_memory", "gauge", help, feed.orders());
     }
@@ -259,7 +259,7 @@ fn durations(page: &mut Page, core: &CoreLoop) {
         name,
         "histogram",
         "What requests, sends, turns and the journal's writes took, and for how long spinning loops and the journal's \
-         thread had no CPU, by stage.",
+         thread had no CPU, by stage. total is what recv to journal are together, so stages are not to be added up.",
     );
     for Told { thread, histograms, .. } in threads(&core.shared) {
         for (stage, histogram) in histograms {

@@ -6,7 +6,7 @@ use super::gaps::{GAP_P99_MAX_NS, without_writers};
 use super::{Finding, Fix, Gaps, Others, Scene, Severity};
 use crate::topology::cost;
 use crate::topology::list;
-use crate::topology::machine::{Cpu, counted, cpus_of};
+use crate::topology::machine::{Card, Cpu, counted, cpus_of};
 use crate::topology::placement::SPARE_CORES;
 use crate::topology::valid::LOST_PERCENT_MAX;
 
@@ -146,6 +146,18 @@ fn smt(scene: &Scene<'_>) -> Finding {
     }
 }
 
+/// The CPUs whose deferred work runs elsewhere: those that the kernel's command line names, and those without a tick.
+fn without_callbacks(scene: &Scene<'_>, command_line: &str) -> Vec<usize> {
+    let last = scene.machine.cpus.iter().map(|cpu| cpu.id).max().unwrap_or(0);
+    let named = command_line.split(' ').find_map(|word| match word.strip_prefix("rcu_nocbs")? {
+        "" | "=all" => Some((0..=last).collect()),
+        some => list::parse(&some.strip_prefix('=')?.replace('N', &last.to_string())),
+    });
+    let named: Vec<usize> = named.unwrap_or_default();
+    let is_without = |cpu: &&Cpu| cpu.nohz_full || named.contains(&cpu.id);
+    scene.machine.cpus.iter().filter(is_without).map(|cpu| cpu.id).collect()
+}
+
 /// What keeps other work off the hot CPUs: three switches of the kernel's command line.
 fn apart(scene: &Scene<'_>) -> Vec<Finding> {
     let hot = scene.needs.hot();
@@ -155,7 +167,6 @@ fn apart(scene: &Scene<'_>) -> Vec<Finding> {
         scene.machine.cpus.iter().filter(|cpu| mark(cpu)).map(|cpu| cpu.id).collect()
     };
     let command_line = scene.files.line("/proc/cmdline").unwrap_or_default();
-    let no_callbacks = command_line.split(' ').find_map(|word| word.strip_prefix("rcu_nocbs="));
     let rows = [
         (
             "cpu.isolated",
@@ -174,7 +185,7 @@ fn apart(scene: &Scene<'_>) -> Vec<Finding> {
         (
             "cpu.rcu_nocbs",
             Severity::Info,
-            no_callbacks.and_then(list::parse).unwrap_or_default(),
+            without_callbacks(scene, &command_line),
             "rcu_nocbs=",
             "the kernel's deferred work of a CPU runs there, unless it is offloaded",
         ),
@@ -323,12 +334,13 @@ fn steal(scene: &Scene<'_>) -> Finding {
         "below 0.1 %",
         "the host ran somebody else on our CPUs; no setting in here can mend that",
     );
-    let Some((millionths, since)) = stolen_share(scene) else {
+    let Some(Stolen { millionths, ticks, since }) = stolen_share(scene) else {
         return finding.unreadable("/proc/stat");
     };
     let current = format!("{} {since}", percent(millionths));
+    // One tick may be a moment of the host or ten milliseconds.
     finding
-        .judged(millionths < STEAL_MAX_MILLIONTHS, current)
+        .judged(millionths < STEAL_MAX_MILLIONTHS || ticks <= 1, current)
         .costing(cost::of_share(millionths, "an order"))
         .mended_by(vec![Fix::Advice(without_writers(
             scene.stop_writers().as_deref(),
@@ -336,14 +348,28 @@ fn steal(scene: &Scene<'_>) -> Finding {
         ))])
 }
 
-/// The share of time that the host took, in millionths, and since when.
-pub(super) fn stolen_share(scene: &Scene<'_>) -> Option<(u64, &'static str)> {
+/// What the host took of all CPUs' time.
+pub(super) struct Stolen {
+    pub(super) millionths: u64,
+    ticks: u64,
+    since: String,
+}
+
+/// What the host took while this process looked, or since the boot.
+pub(super) fn stolen_share(scene: &Scene<'_>) -> Option<Stolen> {
     let (stolen_now, all_now) = stolen(&scene.files.text("/proc/stat").ok()?)?;
     let before = scene.probes.stat_before.as_deref().and_then(stolen);
     let (stolen_before, all_before) = before.unwrap_or((0, 0));
     let all = all_now.saturating_sub(all_before);
-    let millionths = (stolen_now.saturating_sub(stolen_before) * 1_000_000).checked_div(all)?;
-    Some((millionths, if before.is_some() { "in the last second" } else { "since boot" }))
+    let ticks = stolen_now.saturating_sub(stolen_before);
+    let millionths = (ticks * 1_000_000).checked_div(all)?;
+    let seconds = (all * TICK_MS / 1_000 / scene.machine.cpus.len().max(1) as u64).max(1);
+    let since = match (before, seconds) {
+        (None, _) => "since boot".to_owned(),
+        (Some(_), 1) => "in the last second".to_owned(),
+        (Some(_), seconds) => format!("in the last {seconds} seconds"),
+    };
+    Some(Stolen { millionths, ticks, since })
 }
 
 /// Busy ticks of `cpu` in a text of `/proc/stat`, without those that the host took, and all ticks.
@@ -447,18 +473,21 @@ fn interrupts(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "irq.affinity",
         Severity::Warning,
-        "cards' and disks' interrupts off shards' cpus",
+        "cards' interrupts off shards' cpus",
         "an interrupt takes a shard's CPU for several microseconds, in the middle of a match",
     );
-    if scene.machine.interrupts.is_empty() {
-        return finding.unreadable("no interrupts of network cards or disks");
+    // The kernel itself places those of disks' queues, and each comes to the CPU that asked the disk, which shards do not.
+    let movable: Vec<_> =
+        scene.machine.interrupts.iter().filter(|interrupt| !interrupt.is_of_disk()).collect();
+    if movable.is_empty() {
+        return finding.unreadable("no interrupts of network cards");
     }
     let hot = scene.needs.hot();
     if hot.is_empty() {
         return finding.told("nothing pinned");
     }
     let on_hot = |cpus: &[usize]| cpus.iter().any(|cpu| hot.contains(cpu));
-    let wrong: Vec<_> = scene.machine.interrupts.iter().filter(|interrupt| on_hot(&interrupt.cpus)).collect();
+    let wrong: Vec<_> = movable.iter().filter(|interrupt| on_hot(&interrupt.cpus)).collect();
     let mut others: Vec<usize> =
         scene.machine.cpus.iter().map(|cpu| cpu.id).filter(|id| !hot.contains(id)).collect();
     // The second thread of a hot core is better left alone as well, if there are other cores.
@@ -479,7 +508,7 @@ fn interrupts(scene: &Scene<'_>) -> Finding {
         fixes = vec![Fix::Advice("every CPU carries a shard; leave one to interrupts".into())];
     }
     let current = match wrong.as_slice() {
-        [] => format!("{} elsewhere", scene.machine.interrupts.len()),
+        [] => format!("{} elsewhere", movable.len()),
         [one] => format!("{} on cpu {}", one.name, list::text(&one.cpus)),
         [one, rest @ ..] => format!("{} on cpu {}, {} more", one.name, list::text(&one.cpus), rest.len()),
     };
@@ -525,7 +554,13 @@ fn nodes(scene: &Scene<'_>) -> Finding {
         scene.needs.hot().iter().filter_map(|&id| Some(scene.machine.cpu(id)?.node)).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    let far = scene.machine.cards.iter().find(|card| card.node.is_some_and(|node| nodes != [node]));
+    if nodes.is_empty() {
+        return finding.told("nothing pinned");
+    }
+    // Which of several cards orders come over is not known.
+    let mut cards = scene.machine.cards.iter().filter(|card| card.node.is_some());
+    let is_near = |card: &Card| card.node.is_some_and(|node| nodes == [node]);
+    let far = if cards.clone().any(is_near) { None } else { cards.next() };
     let balancing = scene.files.number(BALANCING).is_some_and(|value| value != 0);
     let mut wrong = Vec::new();
     let mut fixes = Vec::new();
