@@ -6,6 +6,8 @@
 mod common;
 #[path = "rate_limits/gone.rs"]
 mod gone;
+#[path = "rate_limits/routes.rs"]
+mod routes;
 #[path = "rate_limits/wallets.rs"]
 mod wallets;
 
