@@ -199,7 +199,7 @@ impl Trade {
         self.staged.is_none() && self.signatures_left > 0
     }
 
-    /// Whether a client's next request has to wait for its last one. What one client sends is done in the order in which
+    /// Whether a client's next trading request has to wait for its last one. These are done in the order in which
     /// it was sent, whatever the shards: a cancel finds the order sent before it, and positions grow with the answers.
     pub(crate) fn is_behind_its_last(&self, line: &Line) -> bool {
         line.last_work.is_some_and(|work| self.works.is_undecided(work))

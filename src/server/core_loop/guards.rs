@@ -133,10 +133,12 @@ fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
             }
         };
         // While its breaker is tripped a key gets no new orders, but one may have been judged just before that.
-        let is_tripped =
-            reason == RemovalReason::FillRate && key.is_some_and(|key| trade.registry.has_tripped(&key));
-        let scope = OrderScope { key, before: (!is_tripped).then_some(before), ..OrderScope::ALL };
-        trade.remove_orders((principal, scope), reason, Box::new(then))
+        let scope = move |trade: &Trade| {
+            let is_tripped = key.is_some_and(|key| trade.registry.has_tripped(&key));
+            let all = reason == RemovalReason::FillRate && is_tripped;
+            OrderScope { key, before: (!all).then_some(before), ..OrderScope::ALL }
+        };
+        trade.remove_orders(principal, scope, reason, Box::new(then))
     })
 }
 

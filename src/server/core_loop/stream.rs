@@ -350,10 +350,9 @@ impl CoreLoop {
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        let known_by_ms = stream.known_by_ms;
-        let is_asked = !connection.is_kept_waiting();
-        let (is_late, unknown) =
-            (is_asked && connection.read_by_ms <= now_ms, is_asked && known_by_ms <= now_ms);
+        // Its credentials may be in what its limit holds.
+        let unknown = stream.known_by_ms <= now_ms && connection.line.toll.held().is_none();
+        let is_late = connection.read_by_ms <= now_ms && !connection.is_kept_waiting();
         if !connection.may_ask() && is_late {
             return self.leave(slot, connection);
         }

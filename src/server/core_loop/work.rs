@@ -17,8 +17,10 @@ use crate::server::threads::message::{ActJob, Letter, ReadJob, Report};
 /// Messages taken from one other loop in one turn.
 pub(super) const MESSAGES_PER_TURN: usize = 64;
 
-/// Errands that are run in one turn, or pieces of them; others wait for theirs.
-const ERRANDS_PER_TURN: usize = 4;
+/// Errands that are run in one turn at most, or pieces of them, and for how long others are begun after the first: what
+/// else waits has its turn later.
+const ERRANDS_PER_TURN: usize = 64;
+const ERRANDS_NS: u64 = 50_000;
 
 /// Step 3: other loops, and what goes on here. Step 4: the roles' own work. Step 5: answers of decided requests.
 impl CoreLoop {
@@ -90,9 +92,13 @@ impl CoreLoop {
     /// were any.
     fn run_errands(&mut self) -> bool {
         let count = self.errands.len().min(ERRANDS_PER_TURN);
+        let until_ns = self.shared.clock.elapsed_ns() + ERRANDS_NS;
         for _ in 0..count {
             let (from, job) = self.errands.pop_front().expect("they were just counted");
             self.run(from, job);
+            if until_ns <= self.shared.clock.elapsed_ns() {
+                break;
+            }
         }
         0 < count
     }

@@ -162,8 +162,12 @@ fn remove_orders(shard: usize, about: Freezing, removed: usize) -> Errand {
                 json.key("ordersRemoved").number(removed as u64);
             })
         };
-        let all = (about.principal, OrderScope { before: Some(about.at), ..OrderScope::ALL });
-        trade.remove_orders(all, RemovalReason::Operator, Box::new(then))
+        // While it is frozen it gets no new orders, but one may have been judged just before that.
+        let scope = move |trade: &Trade| {
+            let is_frozen = trade.registry.wallet(about.principal).frozen();
+            OrderScope { before: (!is_frozen).then_some(about.at), ..OrderScope::ALL }
+        };
+        trade.remove_orders(about.principal, scope, RemovalReason::Operator, Box::new(then))
     })
 }
 

@@ -22,7 +22,7 @@ pub(super) fn list(core: &CoreLoop) -> Vec<u8> {
     json.open_object().key("count").number(markets.len() as u64).key("markets").open_array();
     for row in busiest.into_iter().take(MARKETS_MAX) {
         json.open_object();
-        desk::short(&mut json, row);
+        desk::short(&mut json, reader, row);
         json.close_object();
     }
     json.close_array().close_object();
@@ -36,7 +36,7 @@ pub(super) fn one(core: &CoreLoop, place: &Place) -> Vec<u8> {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object();
-    desk::short(&mut json, row);
+    desk::short(&mut json, reader, row);
     json.key("outcomes").open_array();
     for (outcome, label) in [Outcome::Zero, Outcome::One].into_iter().zip(&row.labels) {
         json.open_object().key("outcome").text(label).key("book");

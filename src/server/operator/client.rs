@@ -192,7 +192,14 @@ impl Answers {
 
 /// An answer of the server called `name`, if it is that of the operator's listener where somebody named it.
 fn told(answer: std::io::Result<Answer>, name: &str, is_named: bool) -> Result<Answer, String> {
-    let answer = answer.map_err(|fault| format!("http://{name}: {fault}"))?;
+    let answer = answer.map_err(|fault| match fault.kind() {
+        std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut => format!(
+            "http://{name}: no answer within {} s, so what was asked may be done or not; is that the address of \
+             listen.admin?",
+            ANSWER_TIME.as_secs()
+        ),
+        _ => format!("http://{name}: {fault}"),
+    })?;
     if is_named && answer.is_of_no_route() {
         return Err(format!(
             "--admin: got http://{name}, which answers {} and does not look like the operator's listener; allowed: the \

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use super::intake::Imports;
 use super::request::{MarketName, Refusal};
-use crate::catalog::{Fields, event_key};
+use crate::catalog::event_key;
 use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, WalletKind};
 use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
@@ -104,8 +104,14 @@ pub(super) fn catch_up(core: &mut CoreLoop) {
         let mark = marks.advance();
         reading.follow(mark, now);
     }
-    let ledger = reading.reader().ledger();
-    core.desk.follow(ledger);
+    look(core);
+}
+
+/// Learns the names of what the reader's state has.
+pub(super) fn look(core: &mut CoreLoop) {
+    if let Follows::Reader(reading) = &core.follows {
+        core.desk.follow(reading.reader().ledger());
+    }
 }
 
 /// The reader.
@@ -144,10 +150,7 @@ pub(super) fn place_of(core: &CoreLoop, row: &MarketRow) -> Place {
 
 /// The number of the event with this slug.
 pub(super) fn event_by_slug(core: &CoreLoop, slug: &str) -> Option<u32> {
-    let named = |text: &str| {
-        Fields::parse(text).and_then(|fields| fields.text("slug")).is_some_and(|found| found == slug)
-    };
-    ledger(core).events().iter().find(|row| named(&row.text)).map(|row| row.event)
+    reader(core).catalog().events_by_slug(slug).next()
 }
 
 /// All markets, one short object each.
@@ -157,7 +160,7 @@ pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
     json.open_array();
     for row in ledger(core).markets() {
         json.open_object();
-        short(&mut json, row);
+        short(&mut json, reader(core), row);
         json.close_object();
     }
     json.close_array();
@@ -165,10 +168,10 @@ pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
 }
 
 /// Writes what lists say of a market into an open object.
-pub(super) fn short(json: &mut Writer<'_>, row: &MarketRow) {
-    let question = Fields::parse(&row.text).and_then(|fields| fields.text("question")).unwrap_or_default();
+pub(super) fn short(json: &mut Writer<'_>, reader: &Reader, row: &MarketRow) {
+    let question = &reader.catalog().market(row.market.0).facts.question;
     json.key("marketId").number(row.market_id).key("conditionId").condition(&row.condition);
-    json.key("question").text(&question).key("mode").text(row.mode.text());
+    json.key("question").text(question).key("mode").text(row.mode.text());
     json.key("tick").ten_thousandths_text(row.tick.ten_thousandths());
     json.key("liveOrders").number(row.live.len() as u64);
 }
@@ -179,7 +182,7 @@ pub(super) fn market(core: &CoreLoop, place: &Place) -> Vec<u8> {
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object();
-    short(&mut json, row);
+    short(&mut json, reader(core), row);
     json.key("outcomes").open_array().text(&row.labels[0]).text(&row.labels[1]).close_array();
     json.key("tokens").open_array().token(&row.tokens[0]).token(&row.tokens[1]).close_array();
     json.key("minSize").millionths_text(row.min_size.0).key("negRisk").boolean(row.neg_risk);

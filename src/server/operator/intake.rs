@@ -164,7 +164,7 @@ fn send_next(core: &mut CoreLoop) -> bool {
         return false;
     };
     core.desk.imports.is_one_under_way = true;
-    desk::catch_up(core);
+    desk::look(core);
     let errand = errand(plan(core, &import));
     acts::send(
         core,

@@ -281,7 +281,7 @@ pub enum MarketCommand {
         /// What one share of the first outcome pays, from 0 to 1; one of the other pays the rest
         #[arg(long, allow_negative_numbers = true)]
         payout: String,
-        /// Also pay every holder
+        /// Also pay every holder; to be said again with the same payout, if not the first time
         #[arg(long)]
         redeem: bool,
     },

@@ -123,8 +123,9 @@ fn init(args: &InitArgs) -> Result<(), String> {
     let _ = std::fs::remove_file(&beside);
     let secret = named?;
     say(&format!(
-        "wrote {path}\nmaster secret in {}; keep it, no client's key survives its loss\n",
-        secret.path.display()
+        "wrote {path}\nmaster secret in {}{}; keep it, no client's key survives its loss\n",
+        secret.path.display(),
+        if secret.was_there { ", as before" } else { "" }
     ))?;
     if secret.replaces {
         complain(

@@ -77,6 +77,8 @@ fn refuse_lost(data_dir: &Path) -> Result<(), String> {
 pub(crate) struct Made {
     /// Where it is.
     pub path: PathBuf,
+    /// Whether it was there before.
+    pub was_there: bool,
     /// Whether a journal was there before it: then every key that a client has is void.
     pub replaces: bool,
 }
@@ -84,12 +86,13 @@ pub(crate) struct Made {
 /// Makes the secret if there is none, even beside a journal: only for a command that asks for it, or after
 /// [`refuse_lost`].
 pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
-    let replaces = journal::was_begun(data_dir) && !path(data_dir).exists();
+    let was_there = path(data_dir).exists();
+    let replaces = journal::was_begun(data_dir) && !was_there;
     if replaces {
         made_with::forget(data_dir)?;
     }
     let path = make(data_dir, &path(data_dir), |secret| secret.to_vec())?;
-    Ok(Made { path, replaces })
+    Ok(Made { path, was_there, replaces })
 }
 
 /// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is checked if it is

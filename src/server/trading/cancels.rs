@@ -255,16 +255,17 @@ impl Trade {
         }
     }
 
-    /// Removes a principal's orders from this shard, as far as they are in `scope` when that begins: a piece in each of
-    /// the turns to come. Then does what is to be done `then`, which gets how many have left.
+    /// Removes a principal's orders from this shard, those that are in `scope` when that begins: a piece in each of the
+    /// turns to come. Then does what is to be done `then`, which gets how many have left.
     pub(in crate::server) fn remove_orders(
         &self,
-        (principal, scope): (WalletNo, OrderScope),
+        principal: WalletNo,
+        scope: impl FnOnce(&Self) -> OrderScope + Send + 'static,
         reason: RemovalReason,
         then: Then,
     ) -> Report {
         self.go_on_here(Box::new(move |trade, now| {
-            let mut leaving = Leaving::default();
+            let (scope, mut leaving) = (scope(trade), Leaving::default());
             trade.own_shard().choose_open(principal, scope, &mut leaving);
             trade.count_in_vain(principal);
             trade.remove_some(now, leaving, 0, reason, then)
