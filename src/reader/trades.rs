@@ -218,6 +218,7 @@ impl Reader {
 }
 
 /// The work of reading an archived row, beyond that of a short one.
+#[allow(clippy::ptr_arg, reason = "only a row that was read from an archive is owned")]
 fn work_of_length(row: &Cow<'_, OrderRow>) -> u64 {
     match row {
         Cow::Borrowed(_) => 0,
