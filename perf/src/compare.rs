@@ -157,11 +157,19 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
 }
 
 /// The plan of each side on a machine with `cpus` CPUs, on those that are `chosen`. The side's own settings come last,
-/// behind what a run adds by itself: a side that names one setting of CPUs keeps the others.
+/// behind what a run adds by itself: a side that names one setting of CPUs keeps the others, but for the CPUs of shards
+/// where it says how many there are or who places them.
 fn plans(plan: &Plan, sides: [Side<'_>; 2], cpus: usize, chosen: Cpus) -> Result<[Plan; 2], String> {
+    const PLACING: [&str; 3] = ["cpu.policy=", "cpu.shards=", "cpu.shard_cpus="];
+    let places = |setting: &String| PLACING.iter().any(|name| setting.starts_with(name));
     let here = plan.on(cpus)?;
-    let here = Plan { settings: run::settings(&here, chosen), ..here };
-    Ok(sides.map(|side| here.clone().set(side.set)))
+    let settings = run::settings(&here, chosen);
+    Ok(sides.map(|side| {
+        let is_placed = side.set.iter().any(places);
+        let stays = |setting: &&String| !(is_placed && places(setting)) || here.settings.contains(setting);
+        let settings = settings.iter().filter(stays).cloned().collect();
+        Plan { settings, ..here.clone() }.set(side.set)
+    }))
 }
 
 /// How much the ratios may be believed.
@@ -416,6 +424,13 @@ mod tests {
                 2,
                 vec!["cpu.policy=explicit", "cpu.shard_cpus=0", "cpu.wait=park"],
                 "outcry with cpu.wait=park",
+            ),
+            (
+                &bare,
+                vec!["cpu.shards=2"],
+                2,
+                vec!["cpu.shards=2", "cpu.wait=spin"],
+                "outcry with cpu.shards=2",
             ),
         ] {
             let set: Vec<String> = set.into_iter().map(str::to_owned).collect();

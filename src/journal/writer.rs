@@ -136,7 +136,9 @@ impl WriterHandle {
         // Release pairs with the Acquire in `write_until_stopped`: what was appended before is seen after.
         self.stopping.store(true, Ordering::Release);
         self.thread.thread().unpark();
-        self.thread.join().expect("the journal thread does not panic")
+        let died =
+            |_| Fault::io("write the journal of", &self.log_path)(std::io::Error::other("its thread died"));
+        self.thread.join().map_err(died)?
     }
 }
 
@@ -161,7 +163,6 @@ impl Drop for Writer {
     fn drop(&mut self) {
         if std::thread::panicking() {
             self.log.fail();
-            self.listener.durable(self.log.durable());
         }
     }
 }

@@ -139,7 +139,7 @@ impl Reader {
         let row = self.order_at(order)?;
         *work += match &row {
             Cow::Borrowed(_) => page::WORK_OF_ORDER,
-            Cow::Owned(_) => page::WORK_OF_ARCHIVED + work_of_length(&row),
+            Cow::Owned(row) => page::WORK_OF_ARCHIVED + work_of_length(row),
         };
         Ok(row)
     }
@@ -217,13 +217,9 @@ impl Reader {
     }
 }
 
-/// The work of reading an archived row, beyond that of a short one.
-#[allow(clippy::ptr_arg, reason = "only a row that was read from an archive is owned")]
-fn work_of_length(row: &Cow<'_, OrderRow>) -> u64 {
-    match row {
-        Cow::Borrowed(_) => 0,
-        Cow::Owned(row) => row.trades.len() as u64 / page::TRADES_OF_WORK,
-    }
+/// The work of reading a row from an archive, beyond that of a short one.
+fn work_of_length(row: &OrderRow) -> u64 {
+    row.trades.len() as u64 / page::TRADES_OF_WORK
 }
 
 /// A fee rate in basis points, rounded down from millionths.

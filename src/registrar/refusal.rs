@@ -81,8 +81,8 @@ refusals! {
     AmountZero = 400, "amount_zero", "amount: 0 is not an amount; give a positive one";
     /// More than the exchange may owe in all.
     AmountTooLarge = 400, "amount_too_large", "amount: {got} with what is credited already is more than 4611686018427.387904";
-    /// A debit of more than the wallet has. What open buys would cost is no bar: those that are not covered afterwards
-    /// leave their books.
+    /// A debit of more than the wallet has. What open buys would cost is no bar, unless it was set aside
+    /// (`funding = "reserved"`): those that are not covered afterwards leave their books.
     NotEnough = 409, "not_enough_balance", "amount: the wallet has less than {got}";
     /// The reference is empty or too long.
     ReferenceLength = 400, "invalid_reference", "ref: give 1 to 64 bytes";

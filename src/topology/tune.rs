@@ -24,12 +24,19 @@ set_value() {
     if [ "$before" = "$2" ]; then
         return 0
     fi
+    is_new=""
+    if ! grep -qF "set $1 " "$kept" 2>/dev/null; then
+        printf 'set %s %s\n' "$1" "$before" >>"$kept"
+        is_new=yes
+    fi
     if printf '%s\n' "$2" 2>/dev/null >"$1"; then
-        if ! grep -qF "set $1 " "$kept" 2>/dev/null; then
-            printf 'set %s %s\n' "$1" "$before" >>"$kept"
-        fi
         echo "$1: $before -> $2"
     else
+        # There is nothing to take back.
+        if [ -n "$is_new" ]; then
+            sed -i '$d' "$kept"
+            [ -s "$kept" ] || rm "$kept"
+        fi
         echo "refused: $1 stays at $before" >&2
     fi
 }

@@ -117,11 +117,11 @@ impl CoreLoop {
         if has_come {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
         }
+        // That it is not heard to the end is not its fault.
+        if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
+            stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
+        }
         let Some(told_bytes) = self.bytes_once_caught_up() else {
-            // That it is not heard is not its fault.
-            if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
-                stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
-            }
             return Step::Later;
         };
         for _ in 0..MESSAGES_PER_TURN {
@@ -350,8 +350,10 @@ impl CoreLoop {
         if pings {
             stream.ping_at_ms = now_ms + PING_MS;
         }
-        // Its credentials may be in what its limit holds.
-        let unknown = stream.known_by_ms <= now_ms && connection.line.toll.held().is_none();
+        // Its credentials may be in what its limit holds, but not for ever.
+        let is_held = connection.line.toll.held().is_some();
+        let known_by_ms = stream.known_by_ms.saturating_add(if is_held { 2 * KNOWN_WITHIN_MS } else { 0 });
+        let unknown = known_by_ms <= now_ms;
         let is_late = connection.read_by_ms <= now_ms && !connection.is_kept_waiting();
         if !connection.may_ask() && is_late {
             return self.leave(slot, connection);

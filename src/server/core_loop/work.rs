@@ -92,6 +92,9 @@ impl CoreLoop {
     /// were any.
     fn run_errands(&mut self) -> bool {
         let count = self.errands.len().min(ERRANDS_PER_TURN);
+        if count == 0 {
+            return false;
+        }
         let until_ns = self.shared.clock.elapsed_ns() + ERRANDS_NS;
         for _ in 0..count {
             let (from, job) = self.errands.pop_front().expect("they were just counted");
@@ -100,7 +103,7 @@ impl CoreLoop {
                 break;
             }
         }
-        0 < count
+        true
     }
 
     fn run(&mut self, from: usize, mut job: Box<ActJob>) {

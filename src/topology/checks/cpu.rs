@@ -150,7 +150,9 @@ fn smt(scene: &Scene<'_>) -> Finding {
 fn without_callbacks(scene: &Scene<'_>, command_line: &str) -> Vec<usize> {
     let last = scene.machine.cpus.iter().map(|cpu| cpu.id).max().unwrap_or(0);
     let named = command_line.split(' ').find_map(|word| match word.strip_prefix("rcu_nocbs")? {
-        "" | "=all" => Some((0..=last).collect()),
+        // By itself the word only lets it be asked for later.
+        "" => None,
+        "=all" => Some((0..=last).collect()),
         some => list::parse(&some.strip_prefix('=')?.replace('N', &last.to_string())),
     });
     let named: Vec<usize> = named.unwrap_or_default();
@@ -476,7 +478,8 @@ fn interrupts(scene: &Scene<'_>) -> Finding {
         "cards' interrupts off shards' cpus",
         "an interrupt takes a shard's CPU for several microseconds, in the middle of a match",
     );
-    // The kernel itself places those of disks' queues, and each comes to the CPU that asked the disk, which shards do not.
+    // The kernel itself places those of disks' queues and refuses others: each comes to the CPU that asked the disk, or near
+    // it, and shards ask for nothing.
     let movable: Vec<_> =
         scene.machine.interrupts.iter().filter(|interrupt| !interrupt.is_of_disk()).collect();
     if movable.is_empty() {
@@ -554,21 +557,21 @@ fn nodes(scene: &Scene<'_>) -> Finding {
         scene.needs.hot().iter().filter_map(|&id| Some(scene.machine.cpu(id)?.node)).collect();
     nodes.sort_unstable();
     nodes.dedup();
-    if nodes.is_empty() {
+    let balancing = scene.files.number(BALANCING).is_some_and(|value| value != 0);
+    if nodes.is_empty() && !balancing {
         return finding.told("nothing pinned");
     }
     // Which of several cards orders come over is not known.
     let mut cards = scene.machine.cards.iter().filter(|card| card.node.is_some());
     let is_near = |card: &Card| card.node.is_some_and(|node| nodes == [node]);
     let far = if cards.clone().any(is_near) { None } else { cards.next() };
-    let balancing = scene.files.number(BALANCING).is_some_and(|value| value != 0);
     let mut wrong = Vec::new();
     let mut fixes = Vec::new();
-    if nodes.len() != 1 {
+    if 1 < nodes.len() {
         wrong.push(format!("shards on nodes {}", list::text(&nodes)));
         fixes.push(Fix::Advice("fewer shards, or name CPUs of one node (cpu.policy=explicit)".into()));
-    } else if let Some(card) = far {
-        wrong.push(format!("{} on another node than the shards (node {})", card.name, nodes[0]));
+    } else if let (Some(card), [node]) = (far, nodes.as_slice()) {
+        wrong.push(format!("{} on another node than the shards (node {node})", card.name));
         fixes.push(Fix::Advice("name CPUs of the card's node (cpu.policy=explicit)".into()));
     }
     if balancing {
