@@ -113,16 +113,11 @@ impl CoreLoop {
 
     /// Takes frames from a stream's input.
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
-        let has_come = !connection.input.unread().is_empty();
-        if has_come {
+        if !connection.input.unread().is_empty() {
             connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
         }
-        // That it is not heard to the end is not its fault.
-        if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
-            stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
-        }
         let Some(told_bytes) = self.bytes_once_caught_up() else {
-            return Step::Later;
+            return self.hear_later(connection);
         };
         for _ in 0..MESSAGES_PER_TURN {
             if connection.input.unread().is_empty() {
@@ -130,7 +125,7 @@ impl CoreLoop {
             }
             let waiting_bytes = self.streams().feed().waiting_bytes();
             if ANSWER_BYTES_PER_TURN <= waiting_bytes - told_bytes {
-                break;
+                return self.hear_later(connection);
             }
             if Frames::has_message(connection.input.unread()) && !self.pay_for_message(connection) {
                 return Step::Held;
@@ -181,6 +176,15 @@ impl CoreLoop {
                 self.close_stream(client.slot, connection, code, reason);
                 return Step::Took;
             }
+        }
+        Step::Later
+    }
+
+    /// Leaves what has come on a stream for a later turn. That it is not heard is not its fault.
+    fn hear_later(&self, connection: &mut Connection) -> Step {
+        let has_come = !connection.input.unread().is_empty();
+        if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
+            stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
         }
         Step::Later
     }
