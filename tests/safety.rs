@@ -376,28 +376,23 @@ fn many_connections_that_are_lost_at_once_take_all_orders_with_them() {
         let mut site = Site::start(shards, ingress);
         let mut stream = site.listen();
         let kept = site.bid(true, 0, 12, 5);
-        let (mut connections, mut orders) = (Vec::new(), Vec::new());
-        for number in 0..24 {
-            let order = site.maker.sign(&site.wish(number % 2, Side::Buy, 10, 5));
-            let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-            let mut connection = site.exchange.connect();
-            connection.send(&site.maker.request_with(promise, "POST", "/order", &order.body)).unwrap();
-            assert_eq!(connection.answer().unwrap().status, 200);
-            orders.push(order.id_text);
-            connections.push(connection);
-        }
-        drop(connections);
-        let ids: Vec<&String> = orders.iter().collect();
-        assert_eq!(ended(&mut stream, ids.len()), all_with(&ids, "disconnected"));
-        assert_eq!(site.live(), [kept]);
         // It can be lost again.
-        let order = site.maker.sign(&site.wish(0, Side::Buy, 10, 5));
-        let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-        let mut connection = site.exchange.connect();
-        connection.send(&site.maker.request_with(promise, "POST", "/order", &order.body)).unwrap();
-        assert_eq!(connection.answer().unwrap().status, 200);
-        drop(connection);
-        assert_eq!(ended(&mut stream, 1), all_with(&[&order.id_text], "disconnected"));
+        for count in [24, 1] {
+            let (mut connections, mut orders) = (Vec::new(), Vec::new());
+            for number in 0..count {
+                let order = site.maker.sign(&site.wish(number % 2, Side::Buy, 10, 5));
+                let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+                let mut connection = site.exchange.connect();
+                connection.send(&site.maker.request_with(promise, "POST", "/order", &order.body)).unwrap();
+                assert_eq!(connection.answer().unwrap().status, 200);
+                orders.push(order.id_text);
+                connections.push(connection);
+            }
+            drop(connections);
+            let ids: Vec<&String> = orders.iter().collect();
+            assert_eq!(ended(&mut stream, ids.len()), all_with(&ids, "disconnected"));
+            assert_eq!(site.live(), std::slice::from_ref(&kept));
+        }
         site.exchange.stop();
     }
 }

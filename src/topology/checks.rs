@@ -6,6 +6,7 @@
 
 mod cpu;
 mod gaps;
+mod interrupts;
 mod memory;
 mod probes;
 mod world;
