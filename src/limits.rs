@@ -257,7 +257,7 @@ impl RateLimits {
     }
 
     fn owe_up_to(&self, most_us: impl Fn(Rate) -> u64, due: Due, now: Moment) {
-        if self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
+        if due.cost.now == 0 || self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
             return;
         }
         for Entry { hash, rate, cost } in self.entries(std::iter::once(due)) {

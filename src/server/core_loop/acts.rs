@@ -68,24 +68,26 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
         Report::Answer(status, body) => {
             let topology = &core.shared.plan.topology;
             let (trading, shards) = (topology.trading_loops(), usize::from(topology.shards));
+            let confirms = match job.binding {
+                Binding::Nobody => 0,
+                Binding::EveryShard if trading == 1 => 1,
+                Binding::EveryShard => trading + shards,
+            };
             let asked = job.confirm_next;
-            job.confirm_next += 1;
-            if job.binding == Binding::EveryShard && asked < trading {
-                job.errand = Some(Box::new(move |_, _| Report::Answer(status, body)));
-                // It is done: only its answer waits.
-                send_or_keep(core, asked, job);
-            } else if job.binding == Binding::EveryShard && 1 < trading && asked < trading + shards {
-                // What a loop judged before the act is on its way to a shard now, if it is not there.
-                job.errand = Some(once_rings_are_read(RING_TURNS, status, body));
-                send_or_keep(core, asked - trading, job);
-            } else {
-                answer(core, *job, status, &body);
+            if confirms <= asked {
+                return answer(core, *job, status, &body);
             }
+            // What loops judged before the act is on its way to the shards once all of them have confirmed it.
+            let turns = if asked < trading { 0 } else { RING_TURNS };
+            job.errand = Some(once_rings_are_read(turns, status, body));
+            job.confirm_next += 1;
+            // It is done: only its answer waits.
+            send_or_keep(core, asked % trading, job);
         }
     }
 }
 
-/// Answers after so many more turns of a shard's loop, by which it has read all that its rings held.
+/// Answers after so many more turns of a shard's loop, after [`RING_TURNS`] with all read that its rings held.
 fn once_rings_are_read(turns: usize, status: u16, body: Vec<u8>) -> Errand {
     Box::new(move |trade, _| match turns.checked_sub(1) {
         None => Report::Answer(status, body),
