@@ -10,6 +10,7 @@
 //! | `market` | the messages of `/ws/market` |
 //! | `listing` | its messages about modes, listings and payouts |
 //! | `user` | the messages of `/ws/user` |
+//! | `makers` | a trade's makers, as its events show them |
 //! | `outbox` | frames that wait to be sent |
 //! | `recent` | the last changes and events, for clients that reconnect |
 //! | `checksum` | the CRC over the levels of a book |
@@ -34,6 +35,7 @@
 mod ask;
 mod checksum;
 mod listing;
+mod makers;
 mod market;
 mod outbox;
 mod recent;
@@ -242,9 +244,7 @@ impl Feed {
                 self.pending.push(told);
             }
         }
-        for event in reader.recent.events_after(seen.1) {
-            self.tell(reader, event, now);
-        }
+        self.tell_all(reader, reader.recent.events_after(seen.1), now);
         match record {
             Record::OrderPlaced(record) => self.push_trades(reader, record, now),
             Record::TickChanged(record) => self.push_tick(reader, record, now),

@@ -20,11 +20,13 @@
 //! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
+use super::super::index::Trade;
 use super::super::orders::{REST_NOT_FILLED, original_size, reason};
 use super::super::page::{WORK_MAX, WORK_OF_ARCHIVED, WORK_OF_ORDER};
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
+use super::makers::Makers;
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
 use crate::domain::{ApiKey, MarketNo, Position, Shares, TimeMs, TradeId, WalletNo};
@@ -51,6 +53,12 @@ impl Reader {
         self.index.principal(caller.principal).map_or(0, |principal| principal.events)
     }
 
+    /// The trade of a taker, which an event names.
+    pub(super) fn trade_of(&self, taker: Position) -> Trade<'_> {
+        let index = self.index.trade_at(taker).expect("an event names a trade that the index has");
+        self.index.trade(index)
+    }
+
     /// Whether telling these events, for which each order that they name is looked at, is work for one message.
     fn can_tell(&self, events: &[&Event]) -> bool {
         let mut left = REPLAYED_WORK_MAX;
@@ -61,9 +69,7 @@ impl Reader {
         events.iter().all(|event| match event.what {
             What::Order { order, .. } => takes(order),
             What::Trade { taker, .. } => {
-                let trade = self.index.trade_at(taker).map(|index| self.index.trade(index));
-                let trade = trade.expect("an event names a trade that the index has");
-                takes(taker) && trade.legs.iter().all(|leg| takes(leg.maker))
+                takes(taker) && self.trade_of(taker).legs.iter().all(|leg| takes(leg.maker))
             }
         })
     }
@@ -134,7 +140,9 @@ impl Feed {
         let others = self.accounts.get(&caller.principal).map_or(0, BTreeSet::len);
         let is_counted = known.as_ref().is_some_and(|known| known.principal == caller.principal);
         if !is_counted && STREAMS_OF_ACCOUNT_MAX <= others {
-            return Err(Refused::new(400, "too_many_streams", "too many streams of one account"));
+            let refused = Refused::new(400, "too_many_streams", "too many streams of one account");
+            let allowed = format!("at most {STREAMS_OF_ACCOUNT_MAX} streams of one account at a time");
+            return Err(refused.about("auth", &(others + 1).to_string(), allowed));
         }
         // What a request promised before its connection became a stream holds until a message says otherwise.
         let key = (caller.principal, caller.key);
@@ -155,14 +163,25 @@ impl Feed {
             .and_then(|since| reader.recent.events_from(caller.principal, since, sequence))
             .filter(|events| reader.can_tell(events));
         self.say_account(client, reader, ask.operation, &unknown, events.is_some(), now);
+        let mut makers = Makers::default();
         for event in events.into_iter().flatten() {
-            self.tell_some(&[client], reader, &caller, event, now);
+            self.tell_some(&[client], reader, &caller, (event, &mut makers), now);
         }
         Ok(())
     }
 
-    /// Sends an event to all clients that follow its account.
-    pub(super) fn tell(&mut self, reader: &Reader, event: &Event, now: TimeMs) {
+    /// Sends events to all clients that follow their accounts.
+    pub(super) fn tell_all<'a>(
+        &mut self,
+        reader: &'a Reader,
+        events: impl Iterator<Item = &'a Event>,
+        now: TimeMs,
+    ) {
+        let mut makers = Makers::default();
+        events.for_each(|event| self.tell(reader, (event, &mut makers), now));
+    }
+
+    fn tell(&mut self, reader: &Reader, (event, makers): (&Event, &mut Makers), now: TimeMs) {
         let Some(clients) = self.accounts.get(&event.principal) else {
             return;
         };
@@ -177,12 +196,19 @@ impl Feed {
             }
         }
         for (caller, clients) in by_key {
-            self.tell_some(&clients, reader, &caller, event, now);
+            self.tell_some(&clients, reader, &caller, (event, &mut *makers), now);
         }
     }
 
     /// Sends an event to those of some clients of one key that follow its market.
-    fn tell_some(&mut self, clients: &[u32], reader: &Reader, caller: &Caller, event: &Event, now: TimeMs) {
+    fn tell_some(
+        &mut self,
+        clients: &[u32],
+        reader: &Reader,
+        caller: &Caller,
+        (event, makers): (&Event, &mut Makers),
+        now: TimeMs,
+    ) {
         let order = match event.what {
             What::Order { order, .. } => order,
             What::Trade { taker, .. } => taker,
@@ -208,7 +234,8 @@ impl Feed {
                 }
                 What::Trade { is_final, .. } => {
                     let status = if is_final { "CONFIRMED" } else { "MATCHED" };
-                    write_trade(json, reader, caller, &row, status, event.time);
+                    let shown = makers.shown(reader, &row, caller.principal);
+                    write_trade(json, reader, caller, &row, (status, shown), event.time);
                 }
             }
             json.key("sequence").number(event.sequence);
@@ -329,12 +356,11 @@ fn write_trade(
     reader: &Reader,
     caller: &Caller,
     taker: &OrderRow,
-    status: &str,
+    (status, makers): (&str, &[u8]),
     time: TimeMs,
 ) {
     let market = reader.market(taker.market);
-    let trade = reader.index.trade_at(taker.position).map(|index| reader.index.trade(index));
-    let trade = trade.expect("an event names a trade that the index has");
+    let trade = reader.trade_of(taker.position);
     let fee = base_fee(market.fee.rate);
     let role = if taker.principal == caller.principal { "TAKER" } else { "MAKER" };
     json.key("event_type").text("trade").key("type").text("TRADE");
@@ -350,16 +376,6 @@ fn write_trade(
     json.key("owner").uuid(caller.key).key("trade_owner").uuid(caller.key);
     json.key("maker_address").address(reader.address_of(taker.wallet));
     json.key("transaction_hash").hex(reader.settlement_hash(taker).as_bytes());
-    json.key("bucket_index").number(0).key("maker_orders").open_array();
-    let maker_fee = if market.fee.taker_only { 0 } else { fee };
-    for leg in trade.legs {
-        let Ok(Some(maker)) = reader.ledger.find_at(leg.maker) else {
-            continue;
-        };
-        if role == "MAKER" && maker.principal != caller.principal {
-            continue;
-        }
-        reader.write_leg(json, leg, &maker, maker_fee);
-    }
-    json.close_array().key("trader_side").text(role);
+    json.key("bucket_index").number(0).key("maker_orders").raw(makers);
+    json.key("trader_side").text(role);
 }

@@ -31,12 +31,17 @@ impl Followed {
         self.sent();
     }
 
-    /// A client comes and says something; somebody has every key.
+    /// A client comes and says something; Alice has every key.
     fn says(&mut self, client: u32, channel: Channel, text: &str) {
+        self.says_as(ALICE, client, channel, text);
+    }
+
+    /// A client comes and says something; somebody has every key.
+    fn says_as(&mut self, who: WalletNo, client: u32, channel: Channel, text: &str) {
         let now = self.exchange.time();
         for (feed, reader) in self.feeds() {
             feed.join(client, channel);
-            let heard = feed.hear(client, text, reader, (now, None), |_| Some(caller(ALICE, Dialect::Poly)));
+            let heard = feed.hear(client, text, reader, (now, None), |_| Some(caller(who, Dialect::Poly)));
             assert_eq!(heard, Heard::Stays);
         }
     }
@@ -141,6 +146,40 @@ fn a_feed_apart_tells_an_account_and_followers_the_same() {
     let told = apart.tells();
     for (client, word) in [(FIRST, "last_trade_price"), (SECOND, "MATCHED")] {
         assert!(told.iter().any(|(to, text)| *to == client && text.contains(word)), "{word}: {told:?}");
+    }
+}
+
+#[test]
+fn a_trade_shows_the_taker_every_maker_and_a_maker_its_own_orders() {
+    let mut exchange = Exchange::opened();
+    exchange.splits(CAROL, 10);
+    let makers: Vec<_> = [(BOB, 43), (ALICE, 42), (BOB, 41)]
+        .into_iter()
+        .map(|(who, cents)| (exchange.rests(who, Side::Buy, Outcome::Zero, cents, 2), 2))
+        .collect();
+    let mut followed = Followed::of(exchange);
+    let followers =
+        [(CAROL, ["0.43", "0.42", "0.41"].as_slice()), (BOB, &["0.43", "0.41"]), (ALICE, &["0.42"])];
+    for (client, (who, _)) in (0..).zip(&followers) {
+        let auth = r#"{"type":"user","auth":{"apiKey":"a","secret":"b","passphrase":"c"}}"#;
+        followed.says_as(*who, client, Channel::User, auth);
+    }
+    followed.sent();
+    let taker = followed.exchange.order(CAROL, Side::Sell, Outcome::Zero, 41, 6);
+    let taker = followed.exchange.filled(taker, &makers);
+    followed.notes(taker);
+    let told = followed.tells();
+    for (client, (who, prices)) in (0..).zip(followers) {
+        let trades = told.iter().filter(|(to, text)| *to == client && text.contains(r#""type":"TRADE""#));
+        let shown: Vec<Vec<String>> = trades
+            .map(|(_, frame)| {
+                let text = &frame[frame.find('{').expect("an object")..];
+                let trade: Value = serde_json::from_str(text).expect("an object");
+                let makers = trade["maker_orders"].as_array().expect("a list");
+                makers.iter().map(|maker| maker["price"].as_str().expect("a text").to_owned()).collect()
+            })
+            .collect();
+        assert_eq!(shown, [prices, prices], "MATCHED and CONFIRMED, to {who:?}");
     }
 }
 
