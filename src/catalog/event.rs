@@ -28,6 +28,13 @@ impl ImportedEvent {
         Ok(Self { key, updated: updated(fields), text })
     }
 
+    /// The event as a row of a file: with `markets`, so that it is read as an event whatever its fields are.
+    #[must_use]
+    pub fn row(&self) -> String {
+        let fields = self.text.strip_suffix('}').expect("texts of events are objects with an id");
+        format!("{fields},\"markets\":[]}}")
+    }
+
     /// True if the text is nothing but an id.
     #[must_use]
     pub fn is_bare(&self) -> bool {
@@ -35,7 +42,8 @@ impl ImportedEvent {
     }
 
     /// Merges another text of the same event into this one. Which one comes first makes no
-    /// difference: the newer leads, and of two of the same instant the longer.
+    /// difference: the newer leads, and of two of the same instant the longer. Where both together are too long, the one
+    /// that leads is left alone.
     pub(super) fn absorb(&mut self, other: &Self) {
         // Every market of an event carries a copy of it, and nearly all copies are equal.
         if self.text == other.text {
@@ -44,12 +52,10 @@ impl ImportedEvent {
         let rank = |event: &Self| (event.updated, event.text.len(), event.text.clone());
         let (newer, older) = if rank(self) >= rank(other) { (&*self, other) } else { (other, &*self) };
         let fields = Fields::parse(&newer.text).zip(Fields::parse(&older.text));
-        let (newer, older) = fields.expect("texts of events were rendered here");
-        let text = newer.with_rest_of(&older);
-        if text.len() <= TEXT_BYTES_MAX {
-            self.text = text;
-            self.updated = self.updated.max(other.updated);
-        }
+        let (lead, rest) = fields.expect("texts of events were rendered here");
+        let together = lead.with_rest_of(&rest);
+        self.text = if together.len() <= TEXT_BYTES_MAX { together } else { newer.text.clone() };
+        self.updated = self.updated.max(other.updated);
     }
 }
 

@@ -279,6 +279,38 @@ pub(super) fn fault(text: &str) -> Option<String> {
     serde_json::from_str::<serde::de::IgnoredAny>(text).err().map(|fault| fault.to_string())
 }
 
+/// `text` with every escape of half a character, as programs write one that cut a text within an emoji, replaced by
+/// one of U+FFFD, which is as long. JSON allows the half, but many readers refuse the whole document.
+pub(super) fn with_whole_characters(text: &str) -> Cow<'_, str> {
+    const HALF: std::ops::RangeInclusive<u16> = 0xd800..=0xdfff;
+    const SECOND: std::ops::RangeInclusive<u16> = 0xdc00..=0xdfff;
+    const ESCAPE_BYTES: usize = r"\ud800".len();
+    let unit = |at: usize| {
+        let digits = text.get(at..at + ESCAPE_BYTES)?.strip_prefix(r"\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut whole = Cow::Borrowed(text);
+    let mut at = 0;
+    while let Some(found) = text[at..].find('\\') {
+        at += found;
+        match unit(at).filter(|unit| HALF.contains(unit)) {
+            // One byte follows, or a longer escape or character that has no backslash in it.
+            None => at += 1 + text[at + 1..].chars().next().map_or(0, char::len_utf8),
+            Some(first)
+                if !SECOND.contains(&first)
+                    && unit(at + ESCAPE_BYTES).is_some_and(|unit| SECOND.contains(&unit)) =>
+            {
+                at += 2 * ESCAPE_BYTES;
+            }
+            Some(_) => {
+                whole.to_mut().replace_range(at..at + ESCAPE_BYTES, r"\ufffd");
+                at += ESCAPE_BYTES;
+            }
+        }
+    }
+    whole
+}
+
 /// `text` as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
@@ -287,4 +319,27 @@ pub(crate) fn quoted(text: &str) -> String {
 /// The content of a JSON string.
 pub(super) fn as_text(raw: &str) -> Option<String> {
     if raw.starts_with('"') { serde_json::from_str(raw).ok() } else { None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_a_character_is_replaced_and_nothing_else() {
+        for (text, whole) in [
+            (r#"{"a":"plain"}"#, r#"{"a":"plain"}"#),
+            (r#""\ud83d\ude00""#, r#""\ud83d\ude00""#),
+            (r#""cut \ud83d""#, r#""cut \ufffd""#),
+            (r#""\ud83d\ud83d\ude00""#, r#""\ufffd\ud83d\ude00""#),
+            (r#""\uDE00 \uD83D\n""#, r#""\ufffd \ufffd\n""#),
+            (r#""\ud83dx\ude00""#, r#""\ufffdx\ufffd""#),
+            (r#""\\ud83d""#, r#""\\ud83d""#),
+            (r#""\\\ud83d""#, r#""\\\ufffd""#),
+            (r#""\u00e9\"é\ud83"#, r#""\u00e9\"é\ud83"#),
+            (r#""\"#, r#""\"#),
+        ] {
+            assert_eq!(with_whole_characters(text), whole, "{text}");
+        }
+    }
 }

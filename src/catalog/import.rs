@@ -190,6 +190,7 @@ impl Import {
     /// A row that is no item (see [`ImportedItem`]) is an event if it holds markets, or if it has a
     /// title and none of a market's fields; else a market.
     fn add_row(&mut self, raw: &str, row: &str, defaults: &MarketDefaults) -> Result<(), FileFault> {
+        let raw = &*fields::with_whole_characters(raw);
         let Some(row_fields) = Fields::parse(raw) else {
             if let Some(why) = fields::fault(raw) {
                 return Err(FileFault::NotJson(format!("{row}: {why}")));

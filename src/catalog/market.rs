@@ -98,6 +98,7 @@ impl ImportedMarket {
         if text.len() > TEXT_BYTES_MAX {
             return Err(reader.refuse("text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
         }
+        reader.flags()?;
         let condition = reader.condition()?;
         let question = reader.question()?;
         let tokens = reader.tokens()?;
@@ -141,6 +142,13 @@ impl Reader<'_> {
 
     fn wrong(&self, field: &'static str, allowed: &'static str) -> Refused {
         self.refuse(field, self.fields.raw(field).unwrap_or("nothing"), allowed)
+    }
+
+    /// What decides whether and how a market trades says true or false, or nothing: a `"true"` would count as neither.
+    fn flags(&self) -> Result<(), Refused> {
+        let is_wrong = |name: &&str| !matches!(self.fields.raw(name), None | Some("true" | "false"));
+        let wrong = ["closed", "archived", "acceptingOrders", "negRisk"].into_iter().find(is_wrong);
+        wrong.map_or(Ok(()), |name| Err(self.wrong(name, "true or false")))
     }
 
     fn condition(&self) -> Result<ConditionId, Refused> {

@@ -20,7 +20,8 @@ pub enum TextStep {
 }
 
 /// What `text` of the instant `at` changes, given the text that the exchange has: the newer text leads,
-/// of two of the same instant the one that comes now, followed by the fields that only the other has.
+/// of two of the same instant the one that comes now, followed by the fields that only the other has, if both
+/// together are not too long.
 #[must_use]
 pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
     let Some(known) = known else {
@@ -29,14 +30,15 @@ pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
     let (Some(old), Some(new)) = (Fields::parse(known), Fields::parse(text)) else {
         return TextStep::Update(text.to_owned());
     };
-    let text = if at < updated(&old) {
-        old.with_rest_of(&new)
+    let (lead, together) = if at < updated(&old) {
+        (known, old.with_rest_of(&new))
     } else if old.says_all_of(&new) {
         return TextStep::Keep;
     } else {
-        new.with_rest_of(&old)
+        (text, new.with_rest_of(&old))
     };
-    if text == known || text.len() > TEXT_BYTES_MAX { TextStep::Keep } else { TextStep::Update(text) }
+    let text = if together.len() <= TEXT_BYTES_MAX { together } else { lead.to_owned() };
+    if text == known { TextStep::Keep } else { TextStep::Update(text) }
 }
 
 /// What the exchange knows of a market.

@@ -159,6 +159,8 @@ fn every_row_that_cannot_be_taken_is_named() {
             r#""orderPriceMinTickSize":0.02,"#,
             "market 1: orderPriceMinTickSize: got 0.02; allowed: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001",
         ),
+        (r#""closed":"true","#, r#"market 1: closed: got "true"; allowed: true or false"#),
+        (r#""negRisk":1,"#, "market 1: negRisk: got 1; allowed: true or false"),
         (
             r#""orderMinSize":-1,"#,
             "market 1: orderMinSize: got -1; allowed: 0 to 1000000 shares in millionths",
@@ -256,6 +258,30 @@ fn an_abridged_event_takes_nothing_away_in_either_order() {
             assert_eq!(step(Some(text), &read(again).events()[0]), TextStep::Keep);
         }
     }
+}
+
+#[test]
+fn where_two_texts_together_are_too_long_the_newer_is_left_alone() {
+    let event = |field: &str, second: u8| {
+        let long = "x".repeat(TEXT_BYTES_MAX / 2);
+        let text = format!(
+            r#"{{"id":"6","title":"T","updatedAt":"2026-01-01T00:00:0{second}Z","{field}":"{long}"}}"#
+        );
+        read(&format!("[{text}]")).events()[0].clone()
+    };
+    let (older, newer) = (event("a", 1), event("b", 2));
+    assert_eq!(step(Some(&older.text), &newer), TextStep::Update(newer.text.clone()));
+    assert_eq!(step(Some(&newer.text), &older), TextStep::Keep);
+    for files in [[&older, &newer], [&newer, &older]] {
+        let rows = format!("[{},{}]", files[0].row(), files[1].row());
+        assert_eq!(read(&rows).events(), [newer.clone()], "in either order");
+    }
+}
+
+#[test]
+fn half_a_character_in_a_text_is_replaced() {
+    let import = read(&row(1, r#""description":"cut \ud83d","#));
+    assert!(import.markets()[0].text.contains(r#""description":"cut \ufffd""#), "{:?}", import.markets());
 }
 
 #[test]

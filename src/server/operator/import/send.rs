@@ -158,7 +158,7 @@ impl Cargo<'_> {
         };
         match kind {
             Kind::Items => self.import.items().iter().try_for_each(|item| put(&item.text))?,
-            Kind::Events => self.import.events().iter().try_for_each(|event| put(&event.text))?,
+            Kind::Events => self.import.events().iter().try_for_each(|event| put(&event.row()))?,
             Kind::Markets => {
                 let mut open: Option<(u32, Rows<'_>)> = None;
                 for &market in self.markets {
@@ -394,9 +394,27 @@ mod tests {
 
     #[test]
     fn what_is_sent_reads_as_what_was_read() {
-        let first = import(5, 10);
+        let event = |event: &str| {
+            let market = r#"{"id":"7","conditionId":"0x07","clobTokenIds":"[\"71\",\"72\"]""#;
+            let market = market.replace("0x07", &format!("0x{:064x}", 7));
+            format!(r#"[{market},"events":[{event}]}}]"#)
+        };
+        let bare = [
+            event(r#"{"id":"6"}"#),
+            event(r#"{"id":"6","slug":"s","endDate":"2027-01-01T00:00:00Z"}"#),
+            event(r#"{"id":"6","slug":"s","recurrence":"daily","creatorName":"c"}"#),
+        ];
+        for text in [text(5, 10)].iter().chain(&bare) {
+            sends_what_it_reads(text);
+        }
+    }
+
+    fn sends_what_it_reads(text: &str) {
+        let first = Import::read(text.as_bytes(), &guess()).expect("a file");
+        assert_eq!(first.refused(), &[], "{text}");
         let batches = batches(&first);
-        assert_eq!(batches.len(), 3, "one of each kind");
+        let kinds = batches.iter().map(|batch| batch.kind as usize).collect::<BTreeSet<_>>();
+        assert_eq!(batches.len(), kinds.len(), "one of each kind");
         let mut again = Import::default();
         for batch in &batches {
             again.add_file(batch.body.as_bytes(), &guess()).expect("a batch");
