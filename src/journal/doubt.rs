@@ -28,11 +28,13 @@ fn path(data_dir: &Path) -> PathBuf {
 }
 
 impl Doubt {
-    /// What the start of `epoch` wrote down, if it never went on.
+    /// What is known of the start of `epoch`, which never went on: it wrote that down, or a later one did that did not
+    /// even raise the epoch.
     pub(crate) fn of(data_dir: &Path, epoch: u32) -> Self {
         let text = std::fs::read_to_string(path(data_dir)).unwrap_or_default();
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok());
-        if number("epoch ") != Some(epoch.into()) {
+        let epoch = u64::from(epoch);
+        if number("epoch ").is_none_or(|about| about != epoch && about != epoch + 1) {
             return Self::default();
         }
         Self { cut_bytes: number("bytes ").unwrap_or(0), lost: text.lines().any(|line| line == "lost") }

@@ -35,8 +35,11 @@ pub trait Listener: Send {
     /// A batch goes to the disk now.
     fn writing(&mut self) {}
 
-    /// Everything up to here is durable: called after each write, and once more when writing failed.
+    /// Everything up to here is durable: called after each write.
     fn durable(&mut self, upto: Position);
+
+    /// Writing failed, and nothing more becomes durable.
+    fn failed(&mut self) {}
 
     /// The next segment could not be made ahead. It is tried again, at the latest when it is needed.
     fn not_ahead(&mut self, _why: &Fault) {}
@@ -172,7 +175,7 @@ impl Writer {
         let result = self.write_until_stopped();
         if result.is_err() {
             self.log.fail();
-            self.listener.durable(self.log.durable());
+            self.listener.failed();
         }
         result
     }

@@ -93,30 +93,41 @@ fn a_death_after_the_first_frame_is_no_stop_in_good_order() {
 
 #[test]
 fn a_loss_is_known_until_a_start_has_gone_on() {
-    for good in 0.. {
+    // A start on a disk that fails after so many writes; true if it is refused.
+    let is_refused = |home: &Home, good| {
+        let started = open_on(home.options(), Disk::failing_after(good, 5), BOOT)
+            .and_then(|opened| opened.start(TimeMs(2), SHARDS, Box::new(|_| ())));
+        let refused = started.is_err();
+        if let Ok(started) = started {
+            started.writer.stop(TimeMs(3)).unwrap_or(());
+        }
+        let _ = std::fs::remove_file(home.log_path());
+        refused
+    };
+    // Refused once and then again somewhere, before or after it raised the epoch.
+    let (mut refusals, mut good) = (0, [0, 0]);
+    loop {
         let home = Home::new();
         let started = home.start();
         started.writer.abandon().unwrap();
         started.log.append(KIND, &payload(1));
         drop(started.log);
         std::fs::remove_file(home.log_path()).unwrap();
-        // Refused somewhere, before or after it raised the epoch.
-        let refused = open_on(home.options(), Disk::failing_after(good, 5), BOOT)
-            .and_then(|opened| opened.start(TimeMs(2), SHARDS, Box::new(|_| ())));
-        let is_refused = refused.is_err();
-        if let Ok(started) = refused {
-            started.writer.stop(TimeMs(3)).unwrap_or(());
-        }
-        let _ = std::fs::remove_file(home.log_path());
-        if !is_refused {
+        if !is_refused(&home, good[0]) {
             break;
         }
+        if !is_refused(&home, good[1]) {
+            good = [good[0] + 1, 0];
+            continue;
+        }
         let opened = home.open().unwrap();
-        assert!(opened.recovered().may_have_lost(), "{good}: {:?}", opened.recovered());
+        assert!(opened.recovered().may_have_lost(), "{good:?}: {:?}", opened.recovered());
         start(opened).writer.stop(TimeMs(3)).unwrap();
-        assert!(!home.open().unwrap().recovered().may_have_lost(), "{good}: it was said");
-        assert!(!home.data.path().join("doubt").exists(), "{good}");
+        assert!(!home.open().unwrap().recovered().may_have_lost(), "{good:?}: it was said");
+        assert!(!home.data.path().join("doubt").exists(), "{good:?}");
+        (refusals, good[1]) = (refusals + 1, good[1] + 1);
     }
+    assert!(9 < refusals, "{refusals}");
 }
 
 #[test]

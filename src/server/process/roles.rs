@@ -108,10 +108,10 @@ pub(crate) fn restore(
     let last_segment = opened.snapshot_segment();
     let packer = plan.options.journal_pack.then(|| opened.packer().leaving_free(plan.disk_free_min));
     let end = opened.recovered().end;
-    // A copy's history parts from its original's, and the same numbers stand for other things there.
-    let is_continued = !opened.recovered().may_have_lost() && !plan.new_identity;
-    let stream_ids = streams::ids(&plan.data_dir, opened.recovered().before, is_continued)?;
-    let epoch = opened.recovered().epoch;
+    let is_continued = !opened.recovered().may_have_lost();
+    let [before, this] = [opened.recovered().before, opened.recovered().epoch]
+        .map(|epoch| streams::Start { exchange: opened.exchange(), epoch });
+    let stream_ids = streams::ids(&plan.data_dir, before, is_continued)?;
     let master = MasterSecret::new(&secret);
     let exchange = *opened.exchange().as_bytes();
 
@@ -139,7 +139,7 @@ pub(crate) fn restore(
     };
     let state = State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_ids };
     let mut held = Held { writer: Some(journal), recovered, ..Held::default() };
-    let kept = streams::keep(&plan.data_dir, epoch, &state.stream_ids)
+    let kept = streams::keep(&plan.data_dir, this, &state.stream_ids)
         .and_then(|()| made_with::keep(&plan.data_dir, &secret, plan.chain_id));
     match kept.and_then(|()| give_roles(shared, state, parts, &mut held)) {
         Ok(()) => Ok(held),
@@ -333,7 +333,10 @@ fn recover(plan: &Plan, settings: &Settings) -> Result<(Opened, Reader, String),
     let began = Instant::now();
     let disk = plan.disk.clone();
     let opened = journal::open_with(journal_options(plan), disk, |snapshot| {
-        recovery::load(settings, snapshot, &Archive::default())
+        let reader = recovery::load(settings, snapshot, &Archive::default())?;
+        // The shards read them next. If they are damaged, an older snapshot may have them whole.
+        reader.ledger().archive().check_unfilled_stamps()?;
+        Ok(reader)
     });
     let (opened, kept) = opened.map_err(|fault| fault.to_string())?;
     let loaded_ms = began.elapsed().as_millis();
@@ -447,6 +450,10 @@ impl Listener for Scribe {
         self.shared.wake_up_to(upto);
         let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
         self.shared.journal_tally.wrote(now_ns, run_delay.since_last());
+    }
+
+    fn failed(&mut self) {
+        self.shared.wake_up_to(Position(u64::MAX));
     }
 
     fn not_ahead(&mut self, why: &Fault) {

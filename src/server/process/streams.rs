@@ -8,8 +8,8 @@
 //! | `stream-ids` in the data directory | so earlier ids |
 //! |---|---|
 //! | was written by the last start that went on, after which nothing is missing | stay good, the newest [`KEPT`] |
-//! | is of another start than the journal's last one, or cannot be read | are forgotten |
-//! | is there, but frames that clients were told of may be lost, or this is a copy with an identity of its own | are forgotten |
+//! | is of another start than the journal's last one, or of the exchange that this one is a copy of, or cannot be read | are forgotten |
+//! | is there, but frames that clients were told of may be lost | are forgotten |
 //!
 //! A start writes it once the journal has gone on, before anybody is told anything; one that is refused leaves it, and the
 //! journal knows of a loss until then.
@@ -23,17 +23,32 @@ use std::path::{Path, PathBuf};
 use super::secret;
 use crate::journal::Disk;
 use crate::reader::StreamIds;
+use uuid::Uuid;
 
 /// Ids that are kept, this start's included: as many starts may a client have been away for.
 const KEPT: usize = 64;
+
+/// One start of one exchange. A copy with an identity of its own is another exchange, whose history parts from its
+/// original's.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Start {
+    pub(super) exchange: Uuid,
+    pub(super) epoch: u32,
+}
+
+impl Start {
+    fn line(self) -> String {
+        format!("epoch {} of {}", self.epoch, self.exchange)
+    }
+}
 
 fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("stream-ids")
 }
 
-/// The ids for a new start, where `before` is the epoch of the last one that went on. Earlier ones are among them if the
-/// history `is_continued`: nothing that clients were told is missing, and no original goes on with it too.
-pub(super) fn ids(data_dir: &Path, before: u32, is_continued: bool) -> Result<StreamIds, String> {
+/// The ids for a new start, where `before` is the last one that went on. Earlier ones are among them if the history
+/// `is_continued`: nothing that clients were told is missing.
+pub(super) fn ids(data_dir: &Path, before: Start, is_continued: bool) -> Result<StreamIds, String> {
     let path = path(data_dir);
     let mut ids = if is_continued { earlier(&path, before) } else { Vec::new() };
     let now = secret::random_hex().map_err(|fault| format!("stream ids: {fault}"))?;
@@ -42,14 +57,14 @@ pub(super) fn ids(data_dir: &Path, before: u32, is_continued: bool) -> Result<St
     Ok(StreamIds { now: now.into(), known: ids.into_iter().map(Into::into).collect() })
 }
 
-/// Writes down the ids of the start of this `epoch`.
-pub(super) fn keep(data_dir: &Path, epoch: u32, ids: &StreamIds) -> Result<(), String> {
-    let text = format!("epoch {epoch}\n{}\n", ids.known.join("\n"));
+/// Writes down the ids of a start.
+pub(super) fn keep(data_dir: &Path, start: Start, ids: &StreamIds) -> Result<(), String> {
+    let text = format!("{}\n{}\n", start.line(), ids.known.join("\n"));
     Disk::default().replace(&path(data_dir), text.as_bytes()).map_err(|fault| format!("stream ids: {fault}"))
 }
 
-/// The ids in a file that the start of epoch `before` wrote; none in any other.
-fn earlier(path: &Path, before: u32) -> Vec<String> {
+/// The ids in a file that the start `before` wrote; none in any other.
+fn earlier(path: &Path, before: Start) -> Vec<String> {
     let text = fs::read_to_string(path).unwrap_or_else(|fault| {
         if fault.kind() != ErrorKind::NotFound {
             tracing::warn!("stream ids: {}: {fault}; clients that come back read anew", path.display());
@@ -57,19 +72,23 @@ fn earlier(path: &Path, before: u32) -> Vec<String> {
         String::new()
     });
     let mut lines = text.lines();
-    let epoch = lines.next().and_then(|line| line.strip_prefix("epoch ")?.parse().ok());
-    if epoch == Some(before) { lines.map(str::to_owned).collect() } else { Vec::new() }
+    let is_of = lines.next().is_some_and(|line| line == before.line());
+    if is_of { lines.map(str::to_owned).collect() } else { Vec::new() }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn of(epoch: u32) -> Start {
+        Start { exchange: Uuid::from_bytes([1; 16]), epoch }
+    }
+
     /// Starts after the start of epoch `before`, and says which of these ids are still good.
     fn start(data_dir: &Path, before: u32, is_continued: bool, earlier: &[&str]) -> (String, Vec<bool>) {
-        let ids = ids(data_dir, before, is_continued).expect("found");
+        let ids = ids(data_dir, of(before), is_continued).expect("found");
         assert!(ids.know(&ids.now) && !ids.know("") && !ids.know("epoch 1"));
-        keep(data_dir, before + 1, &ids).expect("written");
+        keep(data_dir, of(before + 1), &ids).expect("written");
         let known = earlier.iter().map(|id| ids.know(id)).collect();
         (ids.now.into(), known)
     }
@@ -98,7 +117,7 @@ mod tests {
         let (last, _) = start(&data, 2, true, &[]);
         let (_, known) = start(&data, 3, false, &[&last]);
         assert_eq!(known, [false]);
-        for damaged in ["", "epoch x\n", "epoch 3\n\u{1}", "no epoch"] {
+        for damaged in ["", "epoch x\n", "epoch 4\n\u{1}", "no epoch"] {
             fs::write(path(&data), damaged).expect("written");
             start(&data, 4, true, &[]);
         }
@@ -112,12 +131,16 @@ mod tests {
         let data = folder.path();
         let (first, _) = start(data, 0, true, &[]);
         // Refused before it raised the epoch, or after that.
-        ids(data, 1, true).expect("found");
+        ids(data, of(1), true).expect("found");
         let (second, known) = start(data, 1, true, &[&first]);
         assert_eq!(known, [true]);
-        ids(data, 2, false).expect("found");
-        let (_, known) = start(data, 2, true, &[&first, &second]);
-        assert_eq!(known, [true, true], "such as one with --new-identity, which is none");
+        ids(data, of(2), false).expect("found");
+        let (third, known) = start(data, 2, true, &[&first, &second]);
+        assert_eq!(known, [true, true]);
+        // A copy got an identity of its own, whether or not the start that gave it went on.
+        let copy = Start { exchange: Uuid::from_bytes([2; 16]), ..of(3) };
+        let ids = ids(data, copy, true).expect("found");
+        assert!([first, second, third].iter().all(|id| !ids.know(id)));
     }
 
     #[test]
