@@ -1,12 +1,15 @@
 //! Cancels that wait for their orders, as the log says.
 //!
-//! A new one pushes out those that are over by then. Whatever is over has the lowest or the highest ends, so nothing
-//! else is looked at, however many wait.
+//! A new one pushes out those that are over by then, or many of them. Whatever is over has the lowest or the highest
+//! ends, so nothing else is looked at, however many wait.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::domain::{OrderId, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
+
+/// The most that a new one pushes out, as all may be over at once.
+const PUSHED_OUT_MAX: usize = 4_096;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tombstones {
@@ -15,13 +18,13 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// Adds one that was just left, and drops those that are over.
+    /// Adds one that was just left, and drops up to [`PUSHED_OUT_MAX`] that are over.
     pub(super) fn leave(&mut self, tombstone: &Tombstone) {
         let now = tombstone.left();
         let is_over = |end: &&(TimeMs, OrderId, WalletNo)| Tombstone::is_over(end.0, now);
-        while let Some(&(_, id, principal)) =
-            self.ends.first().filter(is_over).or(self.ends.last().filter(is_over))
-        {
+        for _ in 0..PUSHED_OUT_MAX {
+            let over = self.ends.first().filter(is_over).or(self.ends.last().filter(is_over));
+            let Some(&(_, id, principal)) = over else { break };
             self.remove(&id, principal);
         }
         self.put(tombstone.clone());

@@ -5,7 +5,7 @@
 //! they came: a ring. Followers of the log hold the same tombstones, by the same clock.
 //!
 //! Their ids need not be digests: clients write whatever they like into a cancel. So the index goes by a keyed hash of
-//! all 32 bytes, or ids with equal beginnings could be aimed at one bucket.
+//! id and principal, or ids with equal beginnings, or one id of many principals, could be aimed at one bucket.
 
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
@@ -19,6 +19,9 @@ pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
 
 /// Tombstones of one shard at a time: 64 bytes each.
 pub(super) const TOMBSTONES_MAX: u32 = 65_536;
+
+/// Tombstones that ran out and are dropped at a time.
+const DROPPED_MAX: usize = 512;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -70,10 +73,10 @@ impl Tombstones {
             let waiting = &self.ring[self.place(number)];
             waiting.id == *id && waiting.principal == principal && !waiting.is_over(now)
         };
-        self.index.find(self.hash(id), same).is_some()
+        self.index.find(self.hash(id, principal), same).is_some()
     }
 
-    /// Drops the tombstones that ran out, then checks that [`Tombstones::put`] has room.
+    /// Drops tombstones that ran out, then checks that [`Tombstones::put`] has room.
     pub(super) fn room(
         &mut self,
         principal: WalletNo,
@@ -84,7 +87,7 @@ impl Tombstones {
         self.room_beside_all(principal, accounts)
     }
 
-    /// Whether [`Tombstones::put`] has room, counting those that ran out: a restore does not know the time.
+    /// Whether [`Tombstones::put`] has room, counting all that ran out: a restore does not know the time.
     pub(super) fn room_beside_all(&self, principal: WalletNo, accounts: &Accounts) -> Result<(), OverQuota> {
         let full = self.ring.len() == TOMBSTONES_MAX as usize;
         let over = PER_PRINCIPAL_MAX <= accounts.wallet(principal).tombstones;
@@ -94,27 +97,30 @@ impl Tombstones {
     /// Adds one; the caller has checked that there is room.
     pub(super) fn put(&mut self, id: &OrderId, principal: WalletNo, until: TimeMs, accounts: &mut Accounts) {
         let number = self.first.wrapping_add(u32::try_from(self.ring.len()).expect("a small ring")) % NUMBERS;
-        let indexed = self.index.insert(self.hash(id), number);
+        let indexed = self.index.insert(self.hash(id, principal), number);
         assert!(indexed, "the room was looked at");
         self.ring.push_back(Waiting { id: *id, principal, until });
         accounts.wallet_mut(principal).tombstones += 1;
     }
 
-    fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
-        while self.ring.front().is_some_and(|oldest| oldest.is_over(now)) {
-            let oldest = self.ring.pop_front().expect("it was just seen");
-            self.index.remove(self.hash(&oldest.id), self.first);
+    /// Drops some of the tombstones that ran out, the oldest; true if there are more.
+    pub(super) fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) -> bool {
+        let over = self.ring.iter().take(DROPPED_MAX + 1).take_while(|oldest| oldest.is_over(now)).count();
+        for oldest in self.ring.drain(..over.min(DROPPED_MAX)) {
+            let hash = self.hasher.hash_one((&oldest.id, oldest.principal));
+            self.index.remove(hash, self.first);
             self.first = (self.first + 1) % NUMBERS;
             accounts.wallet_mut(oldest.principal).tombstones -= 1;
         }
+        DROPPED_MAX < over
     }
 
     fn place(&self, number: u32) -> usize {
         ((number + NUMBERS - self.first) % NUMBERS) as usize
     }
 
-    fn hash(&self, id: &OrderId) -> u64 {
-        self.hasher.hash_one(id)
+    fn hash(&self, id: &OrderId, principal: WalletNo) -> u64 {
+        self.hasher.hash_one((id, principal))
     }
 }
 
@@ -126,17 +132,39 @@ mod tests {
     use super::*;
     use std::collections::BTreeSet;
 
+    fn id(number: u16) -> OrderId {
+        let mut id = OrderId::ZERO;
+        id.0[30..].copy_from_slice(&number.to_be_bytes());
+        id
+    }
+
     #[test]
-    fn ids_that_begin_alike_are_spread_over_the_index() {
+    fn neither_ids_that_begin_alike_nor_one_id_of_many_principals_share_a_bucket() {
         let tombstones = Tombstones::new();
-        let id = |number: u16| {
-            let mut id = OrderId::ZERO;
-            id.0[30..].copy_from_slice(&number.to_be_bytes());
-            id
-        };
-        let homes: BTreeSet<_> =
-            (0..1_000).map(|number| tombstones.index.bucket_of(tombstones.hash(&id(number)))).collect();
-        // Of 16,384 buckets a thousand ids take 970 on average.
-        assert!(900 < homes.len(), "{}", homes.len());
+        for place in [|number| (id(number), WalletNo(0)), |number: u16| (id(0), WalletNo(number.into()))] {
+            let places = (0..1_000).map(place);
+            let homes: BTreeSet<_> =
+                places.map(|(id, of)| tombstones.index.bucket_of(tombstones.hash(&id, of))).collect();
+            // Of 16,384 buckets a thousand places take 970 on average.
+            assert!(900 < homes.len(), "{}", homes.len());
+        }
+    }
+
+    #[test]
+    fn those_that_ran_out_leave_in_pieces_and_kill_nothing_meanwhile() {
+        let many = 2 * u16::try_from(DROPPED_MAX).expect("hundreds") + 1;
+        let mut accounts = Accounts::with_capacity(1, many.into(), 1);
+        let mut tombstones = Tombstones::new();
+        let (came, over) = (TimeMs(1_000), TimeMs(1_000 + Tombstone::LIFE_MS));
+        for number in 0..many {
+            tombstones.put(&id(number), WalletNo(number.into()), over, &mut accounts);
+        }
+        assert!(tombstones.waits(&id(0), WalletNo(0), came));
+        for (more, left) in [(true, DROPPED_MAX + 1), (true, 1), (false, 0), (false, 0)] {
+            assert_eq!(tombstones.drop_run_out(over, &mut accounts), more);
+            assert_eq!((tombstones.ring.len(), tombstones.index.len()), (left, left));
+            assert!((0..many).all(|number| !tombstones.waits(&id(number), WalletNo(number.into()), over)));
+        }
+        assert!((0..many).all(|number| accounts.wallet(WalletNo(number.into())).tombstones == 0));
     }
 }
