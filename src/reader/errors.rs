@@ -51,7 +51,7 @@ errors! {
     400, "unknown_field", "": "A wallet route does not know this name in the query.";
     400, "missing_field", "": "A wallet route needs this name in the query.";
     400, "invalid_field", "": "A wallet route's parameter is not of its kind, or stands twice.";
-    400, "too_many_rows", "": "Only the newest million rows are looked at: narrow the time.";
+    400, "too_many_rows", "": "Only the newest million rows are looked at, of several markets the newest 100,000: narrow the request.";
     400, "not_implemented", "": "Markets have no categories here: OVERALL alone is answered.";
     500, "history_unreadable", "part of the history cannot be read": "A row on the disk is damaged; the operator's log says which.";
     503, "search_building", "the search index is being built": "After a start: Retry-After estimates how long.";

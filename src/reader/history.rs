@@ -102,12 +102,13 @@ impl Span {
     /// The window over a market whose first price was at `first_s` and whose last was at `last_s`.
     fn window(&self, [first_s, last_s]: [u64; 2]) -> Window {
         let start = self.start.unwrap_or(first_s);
-        // Nothing is known from later than now, so an end in the future makes no step longer.
-        let seconds = self.end.unwrap_or(self.now_s).min(self.now_s.max(last_s)).saturating_sub(start);
+        // Nothing is known from later than that, so an end in the future makes no step longer.
+        let end = self.end.unwrap_or(u64::MAX).min(self.now_s.max(last_s));
+        let seconds = end.saturating_sub(start);
         let step = self.step_min.unwrap_or(seconds / POINTS_AIMED_AT);
         let longest = STEPS_S[STEPS_S.len() - 1];
         let step = STEPS_S.into_iter().find(|known| step <= *known).unwrap_or(longest);
-        Window { start, end: self.end.unwrap_or(self.now_s.max(last_s)), step }
+        Window { start, end, step }
     }
 }
 
@@ -262,7 +263,9 @@ mod tests {
         let open = Wanted { names, start_s: Some(5), ..Wanted::default() };
         assert_eq!(window(open), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
         let far = Wanted { names, start_s: Some(5), end_s: Some(400 * DAY_S), ..Wanted::default() };
-        assert_eq!(window(far), Some(Window { start: 5, end: 400 * DAY_S, step: 1_800 }));
+        assert_eq!(window(far), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
+        let ahead = Wanted { names, start_s: Some(11 * DAY_S), end_s: Some(12 * DAY_S), ..Wanted::default() };
+        assert_eq!(window(ahead), Some(Window { start: 11 * DAY_S, end: 10 * DAY_S, step: 60 }), "nothing");
         assert_eq!(window(interval("max")), Some(Window { start: first_s, end: 10 * DAY_S, step: MINUTE_S }));
         let refused = [
             Wanted { names, ..Wanted::default() },

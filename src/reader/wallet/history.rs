@@ -13,8 +13,8 @@ use super::{page_of, try_write_list, write_no_profile};
 use crate::catalog::Direction;
 use crate::domain::{MarketNo, OrderId, Side, Word};
 use crate::json::Writer;
-use crate::wallet::{Kind, Role, Row};
-use std::collections::BTreeSet;
+use crate::wallet::{Kind, Role, Row, Rows};
+use std::collections::{BTreeSet, BinaryHeap};
 
 const ACTIVITY_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
 const TRADES_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 10_000 };
@@ -22,6 +22,9 @@ const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 10_000 };
 
 /// Rows that one answer looks at: some milliseconds of work.
 const ROWS_LOOKED_AT_MAX: usize = 1_000_000;
+
+/// The same where each row is the newest of many lists.
+const ROWS_MERGED_MAX: usize = 100_000;
 
 /// What other venues show as the outcome of a row without one.
 pub(super) const NO_OUTCOME: u64 = 999;
@@ -31,7 +34,7 @@ const LIVE_ROWS: usize = 100;
 
 /// How to ask for fewer rows.
 const NARROW_ACTIVITY: &str = "a start and an end with fewer rows between them";
-const NARROW_TRADES: &str = "a user, a market, or takerOnly=false";
+const NARROW_TRADES: &str = "a user, one market, or takerOnly=false";
 
 pub(super) const SIDES: [(&str, Side); 2] = [("BUY", Side::Buy), ("SELL", Side::Sell)];
 
@@ -134,12 +137,13 @@ impl Reader {
         };
         let activity = self.model().activity();
         let rows = activity.of_wallet_at(wallet, activity.places(start, end));
-        let mut left = ROWS_LOOKED_AT_MAX;
         let page = match (sort, direction) {
             (SortBy::Timestamp, Direction::Descending) => {
-                listed(rows.rev(), &filter, offset, limit, &mut left)
+                listed(rows.rev(), &filter, offset, limit, ROWS_LOOKED_AT_MAX)
             }
-            (SortBy::Timestamp, Direction::Ascending) => listed(rows, &filter, offset, limit, &mut left),
+            (SortBy::Timestamp, Direction::Ascending) => {
+                listed(rows, &filter, offset, limit, ROWS_LOOKED_AT_MAX)
+            }
             (sort, direction) => sorted(rows, &filter, (sort, direction), offset, limit),
         };
         let page = page.ok_or_else(|| too_many_rows("start", NARROW_ACTIVITY))?;
@@ -175,25 +179,16 @@ impl Reader {
             shares_min,
         };
         let activity = self.model().activity();
-        let mut left = ROWS_LOOKED_AT_MAX;
         let page = match (user.map(|user| self.wallet_at(&user)), &filter.markets) {
             (Some(None), _) => Some(Vec::new()),
             (Some(Some(wallet)), _) => {
-                listed(activity.of_wallet(wallet).rev(), &filter, offset, limit, &mut left)
+                listed(activity.of_wallet(wallet).rev(), &filter, offset, limit, ROWS_LOOKED_AT_MAX)
             }
-            (None, None) => listed(activity.rows().iter().rev(), &filter, offset, limit, &mut left),
+            (None, None) => listed(activity.rows().iter().rev(), &filter, offset, limit, ROWS_LOOKED_AT_MAX),
             (None, Some(markets)) => {
-                let of = |&market: &MarketNo| {
-                    let newest = offset.saturating_add(limit);
-                    listed(activity.trades_of(market).rev(), &filter, 0, newest, &mut left)
-                };
-                let newest: Option<Vec<Vec<&Row>>> = markets.iter().map(of).collect();
-                newest.map(|newest| {
-                    let mut newest = newest.concat();
-                    // A frame is about one market, so a stable sort keeps its rows as they came.
-                    newest.sort_by_key(|row| std::cmp::Reverse(row.position));
-                    newest.into_iter().skip(offset).take(limit).collect()
-                })
+                let most = if markets.len() == 1 { ROWS_LOOKED_AT_MAX } else { ROWS_MERGED_MAX };
+                let of = |&market: &MarketNo| activity.trades_of(market);
+                listed(merged(markets.iter().map(of)), &filter, offset, limit, most)
             }
         };
         let page = page.ok_or_else(|| too_many_rows("user", NARROW_TRADES))?;
@@ -311,23 +306,39 @@ fn smallest(params: &Params<'_>) -> Result<(u64, u64), Refused> {
     }
 }
 
-/// The rows that pass, from `offset`, at most `limit`; none if more than are `left` would have to be looked at.
+/// The rows of several lists, each newest first and with positions of its own, newest first.
+pub(super) fn merged<'a>(lists: impl Iterator<Item = impl Rows<'a>>) -> impl Iterator<Item = &'a Row> {
+    let mut lists: Vec<_> = lists.map(|list| list.rev().peekable()).collect();
+    let heads = lists.iter_mut().enumerate();
+    let mut newest: BinaryHeap<_> =
+        heads.filter_map(|(place, list)| Some((list.peek()?.position, place))).collect();
+    std::iter::from_fn(move || {
+        let (_, place) = newest.pop()?;
+        let row = lists[place].next();
+        newest.extend(lists[place].peek().map(|next| (next.position, place)));
+        row
+    })
+}
+
+/// The rows that pass, from `offset`, at most `limit`; none if more than `looked_at_max` would have to be looked at.
 fn listed<'a>(
     rows: impl Iterator<Item = &'a Row>,
     filter: &Filter,
     offset: usize,
     limit: usize,
-    left: &mut usize,
+    looked_at_max: usize,
 ) -> Option<Vec<&'a Row>> {
     if filter.is_none() {
         return Some(rows.skip(offset).take(limit).collect());
     }
     let (mut page, mut to_skip) = (Vec::new(), offset);
-    for row in rows {
+    for (looked_at, row) in rows.enumerate() {
         if page.len() == limit {
             break;
         }
-        *left = left.checked_sub(1)?;
+        if looked_at == looked_at_max {
+            return None;
+        }
         if filter.passes(row) {
             if to_skip > 0 {
                 to_skip -= 1;
@@ -366,7 +377,7 @@ fn sorted<'a>(
 }
 
 fn too_many_rows(field: &'static str, remedy: &'static str) -> Refused {
-    let refused = Refused::wallet("too_many_rows", "the answer is not among the newest million rows");
+    let refused = Refused::wallet("too_many_rows", "the answer is not among the newest rows");
     refused.about(field, "", remedy)
 }
 
@@ -391,7 +402,7 @@ mod tests {
         let nothing = Filter { side: Some(Side::Buy), ..Filter::default() };
         let count = |wallets: &Wallets, filter: &Filter, offset: usize, limit: usize| {
             let rows = wallets.activity().of_wallet(WALLET).rev();
-            listed(rows, filter, offset, limit, &mut { ROWS_LOOKED_AT_MAX }).map(|page| page.len())
+            listed(rows, filter, offset, limit, ROWS_LOOKED_AT_MAX).map(|page| page.len())
         };
         let most = |wallets: &Wallets| {
             let order = (SortBy::Cash, Direction::Descending);
@@ -407,8 +418,5 @@ mod tests {
         assert_eq!(count(&wallets, &first, ROWS_LOOKED_AT_MAX - 2, 3), None);
         assert_eq!(count(&wallets, &Filter::default(), ROWS_LOOKED_AT_MAX, 9), Some(1), "nothing to look at");
         assert_eq!(most(&wallets), None);
-        let mut left = 10;
-        let mut six_rows = || listed(wallets.activity().of_wallet(WALLET).take(6), &nothing, 0, 9, &mut left);
-        assert!(six_rows().is_some() && six_rows().is_none(), "all lists of an answer together");
     }
 }

@@ -8,9 +8,13 @@ use crate::domain::amount::ONE;
 use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
 use crate::json::{Writer, decimal};
 use crate::ledger::MarketRow;
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
 const HOLDERS_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
+
+/// What the wallets of several markets hold or held and one answer looks at: some milliseconds of work.
+const HOLDINGS_LOOKED_AT_MAX: usize = 200_000;
 
 /// Decimals of collateral.
 const MILLIONTH_PLACES: u32 = 6;
@@ -30,6 +34,10 @@ impl Reader {
         let markets = self.known(&params.markets()?);
         let limit = params.limit(HOLDERS_LIMIT)?;
         let smallest = Shares(params.amount("minBalance")?.unwrap_or(ONE));
+        let holdings = markets.iter().map(|row| self.model().holdings().of_market(row.market).len());
+        if 1 < markets.len() && HOLDINGS_LOOKED_AT_MAX < holdings.sum() {
+            return Err(too_long().about("market", "", "fewer markets: these have many holders"));
+        }
         json.open_array();
         for row in markets {
             let mut holders = self.holders_of(row.market, smallest);
@@ -82,16 +90,16 @@ impl Reader {
 
     /// GET /oi: the collateral that backs each market's shares; without a `market`, of every market
     /// that has any, largest first. What rounding leaves behind once the last share of a resolved
-    /// market is redeemed backs nothing and is not counted.
+    /// market is redeemed backs nothing and is not counted. The list ends early where it would be too long.
     pub(super) fn open_interest(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = Params::new(asked, &["market"])?;
         let rows = if let Some(conditions) = params.conditions_filter("market")? {
             self.known(&conditions)
         } else {
-            let backed = |row: &&MarketRow| !interest(row).is_zero();
-            let mut rows: Vec<_> = self.ledger.markets().iter().filter(backed).collect();
-            rows.sort_by_key(|row| (std::cmp::Reverse(interest(row)), row.market));
-            rows
+            let markets = self.ledger.markets().iter().map(|row| (Reverse(interest(row)), row.market));
+            let mut backed: Vec<_> = markets.filter(|(Reverse(interest), _)| !interest.is_zero()).collect();
+            backed.sort_unstable();
+            backed.into_iter().map(|(_, market)| self.market(market)).collect()
         };
         write_list(json, rows, |json, row| write_value(json, row, interest(row).0.into()));
         Ok(())

@@ -218,12 +218,14 @@ pub(super) fn twice_named([markets, events]: [&'static str; 2]) -> Refused {
     refused.about(events, markets, format!("{markets} or {events}, not both"))
 }
 
-/// The values in the order of first mention; none if one of them is none. There are few, or few that differ.
+/// The values in the order of first mention, each once unless there are more than any list may have; none if one of
+/// them is none.
 pub(super) fn each_once<T: PartialEq>(values: impl Iterator<Item = Option<T>>) -> Option<Vec<T>> {
+    const COMPARED_MAX: usize = 256;
     let mut found = Vec::new();
     for value in values {
         let value = value?;
-        if !found.contains(&value) {
+        if COMPARED_MAX < found.len() || !found.contains(&value) {
             found.push(value);
         }
     }

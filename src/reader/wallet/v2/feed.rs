@@ -6,7 +6,7 @@
 use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused};
 use super::super::super::page::WORK_MAX;
-use super::super::history::{Filter, Form, NO_OUTCOME, SIDES, kinds};
+use super::super::history::{Filter, Form, NO_OUTCOME, SIDES, kinds, merged};
 use super::super::params::Params;
 use super::super::positions::DIRECTIONS;
 use super::paging::{LIMIT, Start, params};
@@ -14,8 +14,7 @@ use super::write_no_profile;
 use crate::catalog::Direction;
 use crate::domain::{MarketNo, Word};
 use crate::json::Writer;
-use crate::wallet::{Kind, Role, Row, Rows};
-use std::collections::BinaryHeap;
+use crate::wallet::{Kind, Role, Row};
 use std::ops::Range;
 
 /// Rows that one page looks at: about a millisecond of work.
@@ -52,20 +51,6 @@ fn page<'a>(
         last = Some(row);
     }
     Page { rows: page, behind: None }
-}
-
-/// The rows of several lists, each newest first and with positions of its own, newest first.
-fn merged<'a>(lists: impl Iterator<Item = impl Rows<'a>>) -> impl Iterator<Item = &'a Row> {
-    let mut lists: Vec<_> = lists.map(|list| list.rev().peekable()).collect();
-    let heads = lists.iter_mut().enumerate();
-    let mut newest: BinaryHeap<_> =
-        heads.filter_map(|(place, list)| Some((list.peek()?.position, place))).collect();
-    std::iter::from_fn(move || {
-        let (_, place) = newest.pop()?;
-        let row = lists[place].next();
-        newest.extend(lists[place].peek().map(|next| (next.position, place)));
-        row
-    })
 }
 
 impl Reader {
