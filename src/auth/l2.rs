@@ -59,13 +59,8 @@ fn code(request: &Request<'_>, path: &[u8], key: &MacKey) -> [u8; 32] {
 }
 
 fn code_with_double_quotes(request: &Request<'_>, path: &[u8], key: &MacKey) -> [u8; 32] {
-    let head = [request.timestamp, request.method, path];
-    let body = request.body.split(|byte| *byte == b'\'');
-    let separated = body.enumerate().flat_map(|(index, part)| {
-        let quote: &[u8] = if index == 0 { b"" } else { b"\"" };
-        [quote, part]
-    });
-    key.over(head.into_iter().chain(separated))
+    let body = request.body.iter().map(|byte| if *byte == b'\'' { b'"' } else { *byte });
+    key.over_mapped([request.timestamp, request.method, path], body)
 }
 
 #[cfg(test)]

@@ -30,6 +30,24 @@ impl MacKey {
         same(&self.over([WORD]), &Self::new(secret).over([WORD]))
     }
 
+    /// The code of `parts`, one after the other, and of the bytes behind them.
+    pub(super) fn over_mapped<'a>(
+        &self,
+        parts: impl IntoIterator<Item = &'a [u8]>,
+        bytes: impl ExactSizeIterator<Item = u8>,
+    ) -> [u8; 32] {
+        const PIECE_BYTES: usize = 1 << 10;
+        let mut state = self.0.clone();
+        parts.into_iter().for_each(|part| state.update(part));
+        let (mut bytes, mut piece) = (bytes, [0; PIECE_BYTES]);
+        while 0 < bytes.len() {
+            let held = bytes.len().min(PIECE_BYTES);
+            piece.iter_mut().zip(bytes.by_ref().take(held)).for_each(|(place, byte)| *place = byte);
+            state.update(&piece[..held]);
+        }
+        state.finalize().into_bytes().into()
+    }
+
     /// The code of `parts`, one after the other.
     #[must_use]
     pub fn over<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {

@@ -293,7 +293,7 @@ impl Trade {
         request: &Request<'_>,
         now: TimeMs,
     ) -> Result<Caller, Refused> {
-        self.callers.charge(toll, route.endpoint).map_err(Refused::plain)?;
+        self.callers.charge(toll, route.endpoint, request.body.len()).map_err(Refused::plain)?;
         if !self.works.has_room() {
             return Err(Refused::plain(Reject::Busy));
         }

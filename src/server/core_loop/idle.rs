@@ -235,7 +235,7 @@ impl CoreLoop {
             self.end_stream(slot);
             if let Some(mut connection) = self.connections.take(slot) {
                 self.hear_last(&mut connection);
-                if connection.line.is_idle() {
+                if connection.line.is_idle() && Self::may_go(&mut connection, self.elapsed_ms) {
                     self.leave(slot, connection);
                 } else {
                     self.connections.put(slot, connection);

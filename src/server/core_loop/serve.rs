@@ -21,6 +21,10 @@ use crate::server::threads::shared::Phase;
 use crate::server::trading::{self, Trade};
 use crate::stats::{Laps, Stage};
 
+/// How long a pass over ready connections takes at most, but for its last request: what is refused counts as no
+/// signature check and may have a long body. Who is left is served in the next turn.
+const PASS_NS: u64 = 1_000_000;
+
 /// What became of the request at the front of a connection's buffer.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
@@ -66,10 +70,13 @@ impl CoreLoop {
         if ready == 0 || (ready == 1 && !trade.has_staged() && !self.connections.any_signing()) {
             return false;
         }
-        let mut took = false;
+        let (mut took, until_ns) = (false, self.pass_ends_ns());
         for _ in 0..ready {
             let next = self.connections.next(List::Ready);
             took |= next.is_some_and(|next| self.serve(next, phase, Pass::Cancels));
+            if until_ns <= self.shared.clock.elapsed_ns() {
+                break;
+            }
         }
         if took {
             self.finish();
@@ -87,14 +94,21 @@ impl CoreLoop {
         if took {
             self.see_out(phase);
         }
+        let until_ns = self.pass_ends_ns();
         for _ in 0..self.connections.noted(List::Ready) {
             let next = self.connections.next(List::Ready);
             if next.is_some_and(|next| self.serve(next, phase, Pass::All)) {
                 took = true;
                 self.see_out(phase);
+                if until_ns <= self.shared.clock.elapsed_ns() {
+                    break;
+                }
             }
         }
+        // A time of their own, or requests that need no check could keep them out.
+        let until_ns = self.pass_ends_ns();
         while self.may_sign()
+            && self.shared.clock.elapsed_ns() < until_ns
             && let Some(next) = self.connections.next_signing()
         {
             if self.serve(next, phase, Pass::Signing) {
@@ -103,6 +117,10 @@ impl CoreLoop {
             }
         }
         took
+    }
+
+    fn pass_ends_ns(&self) -> u64 {
+        self.shared.clock.elapsed_ns() + PASS_NS
     }
 
     fn may_sign(&self) -> bool {
@@ -416,7 +434,7 @@ impl CoreLoop {
         if !has_room {
             return Step::Later;
         }
-        if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
+        if line.toll.pay(&self.shared.limits, endpoint, request.body.len(), self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
@@ -472,7 +490,7 @@ impl CoreLoop {
                 respond::preflight(out, allowed, extras);
             });
         };
-        if line.toll.pay(&self.shared.limits, wanted.endpoint, self.moment).is_err() {
+        if line.toll.pay(&self.shared.limits, wanted.endpoint, 0, self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         let extras = Extras { connection, rate_limit: line.toll.head(), ..Extras::default() };
@@ -512,7 +530,7 @@ impl CoreLoop {
         if self.mesh.no() != feed {
             return Step::Move(feed);
         }
-        if line.toll.pay(&self.shared.limits, endpoint, self.moment).is_err() {
+        if line.toll.pay(&self.shared.limits, endpoint, 0, self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         respond::switching_protocols(line.output(), &websocket::accept_key(key));

@@ -431,20 +431,24 @@ fn due_for_answer(party: Party, bytes: usize) -> Due {
 
 /// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. Behind more
 /// than [`QUEUED_BYTES_MAX`] it does not wait for the stream's turn, unless the client does not read. When all clients
-/// together leave too much unread, the socket first gets what it takes, so that only a client that does not read is
-/// ended. A connection that holds little is served in any case.
+/// together leave too much unread, the socket gets at once what it takes, so that only a client that does not read is
+/// ended, however long the frame is. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
     if unread_bytes(connection) == 0 && QUEUED_BYTES_MAX < connection.line.unsent() {
         send_now(connection);
     }
-    if !takes(connection, frame, held) {
+    let is_full = !takes(connection, frame, held);
+    if is_full {
         send_now(connection);
         connection.count_held(held);
-        if !takes(connection, frame, held) {
+        if 0 < connection.line.unsent() && !takes(connection, frame, held) {
             return Err(BUSY);
         }
     }
     connection.line.output().extend_from_slice(frame);
+    if is_full {
+        send_now(connection);
+    }
     connection.count_held(held);
     Ok(())
 }
@@ -554,21 +558,23 @@ mod tests {
 
     #[test]
     fn who_reads_is_served_in_a_full_house_and_who_does_not_is_told_why_it_ends() {
-        let (held, mut connection, mut theirs) = full_house();
-        let frame = vec![1; KEPT_BYTES_MAX / 2];
-        let mut put = 0;
-        // Far more than may wait, by a client that keeps up.
-        for _ in 0..64 {
-            put_frame(&mut connection, &frame, &held).expect("it reads");
-            put += frame.len();
+        for frame in [KEPT_BYTES_MAX / 2, 2 * KEPT_BYTES_MAX].map(|bytes| vec![1; bytes]) {
+            let (held, mut connection, mut theirs) = full_house();
+            let mut put = 0;
+            // Far more than may wait, by a client that keeps up.
+            for _ in 0..64 {
+                put_frame(&mut connection, &frame, &held).expect("it reads");
+                put += frame.len();
+                let unsent = connection.line.unsent();
+                read(&mut theirs, put - unsent);
+                put = unsent;
+            }
+            // A client that does not read: its socket fills first, then what every connection may hold.
+            let end = (0..10_000).find_map(|_| put_frame(&mut connection, &frame, &held).err());
+            assert_eq!(end.map(|end| end.code), Some(BUSY.code));
             let unsent = connection.line.unsent();
-            read(&mut theirs, put - unsent);
-            put = unsent;
+            assert!(unsent <= KEPT_BYTES_MAX.max(frame.len()), "{unsent}");
+            assert_eq!(held.bytes() - HELD_BYTES_MAX, connection.line.counted_bytes());
         }
-        // A client that does not read: its socket fills first, then what every connection may hold.
-        let end = (0..10_000).find_map(|_| put_frame(&mut connection, &frame, &held).err());
-        assert_eq!(end.map(|end| end.code), Some(BUSY.code));
-        assert!(connection.line.unsent() <= KEPT_BYTES_MAX, "{}", connection.line.unsent());
-        assert_eq!(held.bytes() - HELD_BYTES_MAX, connection.line.counted_bytes());
     }
 }

@@ -13,8 +13,8 @@ use crate::server::requests::explain::{Explanation, Judged};
 use crate::server::requests::refusal;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, ReadJob, Report};
 
-/// How many revoked keys of one nonce are listed: each costs an HMAC.
-const REVOKED_LISTED_MAX: usize = 16;
+/// How many revoked keys of one nonce are listed: each costs an HMAC on the registrar's loop, which trades too.
+const REVOKED_LISTED_MAX: usize = 2;
 
 /// True for routes of an API key that the registrar answers.
 pub(super) fn is_one(endpoint: Endpoint) -> bool {

@@ -117,8 +117,13 @@ impl Callers {
     }
 
     /// Counts a request by the address that it came from, before anything about it is checked.
-    pub(in crate::server) fn charge(&self, toll: &mut Toll, endpoint: Endpoint) -> Result<(), Reject> {
-        toll.pay(&self.limits, endpoint, self.moment)
+    pub(in crate::server) fn charge(
+        &self,
+        toll: &mut Toll,
+        endpoint: Endpoint,
+        body_bytes: usize,
+    ) -> Result<(), Reject> {
+        toll.pay(&self.limits, endpoint, body_bytes, self.moment)
     }
 
     /// Counts a wallet that gets its first key by the address that it came from, if the exchange does not know it yet.

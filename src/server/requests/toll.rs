@@ -2,7 +2,7 @@
 //!
 //! | who pays | when | why then |
 //! |---|---|---|
-//! | the address | before the signature is checked | checking costs more than refusing |
+//! | the address, more for a long body | before the signature is checked | checking costs more than refusing |
 //! | the owner of the key | after it | names of keys are public, so anybody could pay with them |
 //! | the address, for a wallet that gets its first key | after it | only then is the wallet known |
 //! | both, for the orders of a batch but one | after the body is read | that says how many there are |
@@ -19,6 +19,9 @@ use crate::json::Writer;
 use crate::limits::{
     Cost, Due, Limited, Mode, Moment, Party, Rate, RateLimits, Scope, Standing, Verdict, WAIT_US_MAX,
 };
+
+/// A body costs one more request for each time it has that many bytes; a batch of orders has fewer.
+const BODY_BYTES_OF_COST: usize = 32 << 10;
 
 /// The steps in which a request pays, each once.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,10 +78,22 @@ impl Toll {
     }
 
     /// Counts the request by its address. After an error it is held, or else refused; the same goes for the other
-    /// steps.
-    pub(crate) fn pay(&mut self, limits: &RateLimits, endpoint: Endpoint, now: Moment) -> Result<(), Reject> {
-        let costs = [(self.address, Cost::ONE)];
-        self.settle(Step::Address, limits, &costs, scopes(endpoint), now)
+    /// steps. What a long body costs is owed: it is hashed before anything is known of who sent it.
+    pub(crate) fn pay(
+        &mut self,
+        limits: &RateLimits,
+        endpoint: Endpoint,
+        body_bytes: usize,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        let (costs, before) = ([(self.address, Cost::ONE)], self.next);
+        let settled = self.settle(Step::Address, limits, &costs, scopes(endpoint), now);
+        if before < self.next {
+            let more = u32::try_from(body_bytes / BODY_BYTES_OF_COST).unwrap_or(u32::MAX);
+            let owed = |&scope| Due { party: self.address, scope, cost: Cost { now: more, paid: 0 } };
+            scopes(endpoint).iter().map(owed).for_each(|due| limits.owe(due, now));
+        }
+        settled
     }
 
     /// Counts a request that asks for nothing there is: an unknown path, a wrong method, a stream without an upgrade.
