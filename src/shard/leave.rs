@@ -179,11 +179,10 @@ impl Shard {
         Ok(())
     }
 
-    /// Removes what has expired, orders and tombstones, and what fallen cells no longer cover, a bounded piece a call.
+    /// Removes what has expired and what fallen cells no longer cover, a bounded piece a call.
     /// True if there is more to do at once.
     pub fn sweep(&mut self, now: TimeMs) -> bool {
         let now = self.clock(now);
-        let more_tombstones = self.tombstones.drop_run_out(now, &mut self.accounts);
         if !self.log.room_for_cancel(self.settings.shards) {
             return false;
         }
@@ -205,7 +204,7 @@ impl Shard {
                 break;
             }
         }
-        more_tombstones || self.cells.any_dirty(self.settings.shard)
+        self.cells.any_dirty(self.settings.shard)
     }
 
     /// Whether cells fell that orders of this shard count on, and it can look now.

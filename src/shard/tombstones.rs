@@ -20,8 +20,8 @@ pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
 /// Tombstones of one shard at a time: 64 bytes each.
 pub(super) const TOMBSTONES_MAX: u32 = 65_536;
 
-/// Tombstones that ran out and are dropped at a time.
-const DROPPED_MAX: usize = 512;
+/// Tombstones that ran out and are dropped for a new one: some tenths of a millisecond.
+const DROPPED_MAX: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -103,16 +103,15 @@ impl Tombstones {
         accounts.wallet_mut(principal).tombstones += 1;
     }
 
-    /// Drops some of the tombstones that ran out, the oldest; true if there are more.
-    pub(super) fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) -> bool {
-        let over = self.ring.iter().take(DROPPED_MAX + 1).take_while(|oldest| oldest.is_over(now)).count();
-        for oldest in self.ring.drain(..over.min(DROPPED_MAX)) {
+    /// Drops the oldest of those that ran out.
+    fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
+        let over = self.ring.iter().take(DROPPED_MAX).take_while(|oldest| oldest.is_over(now)).count();
+        for oldest in self.ring.drain(..over) {
             let hash = self.hasher.hash_one((&oldest.id, oldest.principal));
             self.index.remove(hash, self.first);
             self.first = (self.first + 1) % NUMBERS;
             accounts.wallet_mut(oldest.principal).tombstones -= 1;
         }
-        DROPPED_MAX < over
     }
 
     fn place(&self, number: u32) -> usize {
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn those_that_ran_out_leave_in_pieces_and_kill_nothing_meanwhile() {
-        let many = 2 * u16::try_from(DROPPED_MAX).expect("hundreds") + 1;
+        let many = 2 * u16::try_from(DROPPED_MAX).expect("thousands") + 1;
         let mut accounts = Accounts::with_capacity(1, many.into(), 1);
         let mut tombstones = Tombstones::new();
         let (came, over) = (TimeMs(1_000), TimeMs(1_000 + Tombstone::LIFE_MS));
@@ -160,8 +159,8 @@ mod tests {
             tombstones.put(&id(number), WalletNo(number.into()), over, &mut accounts);
         }
         assert!(tombstones.waits(&id(0), WalletNo(0), came));
-        for (more, left) in [(true, DROPPED_MAX + 1), (true, 1), (false, 0), (false, 0)] {
-            assert_eq!(tombstones.drop_run_out(over, &mut accounts), more);
+        for left in [DROPPED_MAX + 1, 1, 0, 0] {
+            tombstones.drop_run_out(over, &mut accounts);
             assert_eq!((tombstones.ring.len(), tombstones.index.len()), (left, left));
             assert!((0..many).all(|number| !tombstones.waits(&id(number), WalletNo(number.into()), over)));
         }
