@@ -112,8 +112,14 @@ impl Registrar {
     pub(super) fn set_key(&mut self, now: TimeMs, principal: WalletNo, nonce: Word, state: KeyState) {
         let time = self.at(now);
         let KeyState { generation, active } = state;
+        // Whoever has seen the frame of a revocation may not find the key alive any more.
+        if !active {
+            self.writer.set_key(principal, nonce, state).expect("the caller saw the room");
+        }
         self.append(&KeyChanged { time, principal, nonce, generation, active }.into());
-        self.writer.set_key(principal, nonce, state).expect("the caller saw the room");
+        if active {
+            self.writer.set_key(principal, nonce, state).expect("the caller saw the room");
+        }
     }
 
     fn room_for_key(&self, principal: WalletNo) -> Result<(), Refusal> {

@@ -110,7 +110,7 @@ pub(crate) fn restore(
     let end = opened.recovered().end;
     let is_continued = !opened.recovered().may_have_lost();
     let [before, this] = [opened.recovered().before, opened.recovered().epoch]
-        .map(|epoch| streams::Start { exchange: opened.exchange(), epoch });
+        .map(|epoch| streams::Start { exchange: opened.exchange().as_u128(), epoch });
     let stream_ids = streams::ids(&plan.data_dir, before, is_continued)?;
     let master = MasterSecret::new(&secret);
     let exchange = *opened.exchange().as_bytes();

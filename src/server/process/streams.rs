@@ -23,7 +23,6 @@ use std::path::{Path, PathBuf};
 use super::secret;
 use crate::journal::Disk;
 use crate::reader::StreamIds;
-use uuid::Uuid;
 
 /// Ids that are kept, this start's included: as many starts may a client have been away for.
 const KEPT: usize = 64;
@@ -32,13 +31,13 @@ const KEPT: usize = 64;
 /// original's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Start {
-    pub(super) exchange: Uuid,
+    pub(super) exchange: u128,
     pub(super) epoch: u32,
 }
 
 impl Start {
     fn line(self) -> String {
-        format!("epoch {} of {}", self.epoch, self.exchange)
+        format!("epoch {} of {:032x}", self.epoch, self.exchange)
     }
 }
 
@@ -81,7 +80,7 @@ mod tests {
     use super::*;
 
     fn of(epoch: u32) -> Start {
-        Start { exchange: Uuid::from_bytes([1; 16]), epoch }
+        Start { exchange: 1, epoch }
     }
 
     /// Starts after the start of epoch `before`, and says which of these ids are still good.
@@ -138,7 +137,7 @@ mod tests {
         let (third, known) = start(data, 2, true, &[&first, &second]);
         assert_eq!(known, [true, true]);
         // A copy got an identity of its own, whether or not the start that gave it went on.
-        let copy = Start { exchange: Uuid::from_bytes([2; 16]), ..of(3) };
+        let copy = Start { exchange: 2, ..of(3) };
         let ids = ids(data, copy, true).expect("found");
         assert!([first, second, third].iter().all(|id| !ids.know(id)));
     }
