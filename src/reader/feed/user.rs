@@ -16,7 +16,8 @@
 //! - With `"cancel_on_disconnect": true` the orders placed with the shown key are cancelled when the stream ends,
 //!   whoever ends it, except by the server's own stop; `false` revokes that.
 //! - A client that named markets sees gaps in the numbers, which are events of other markets. One that subscribes to
-//!   none with its credentials follows all, and naming some later changes nothing, whether it shows them again or not.
+//!   none with its credentials, or leaves the last that it named, follows all; naming some later changes nothing then,
+//!   whether it shows its credentials again or not.
 //! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
@@ -107,7 +108,9 @@ fn narrowed<'a>(
     if SUBSCRIPTIONS_MAX < markets.len() {
         return Err(ask::too_many(markets.len()));
     }
-    Ok((is_narrowed.then_some(markets), unknown))
+    // A client of the venue widens to all markets by leaving the last of those that it named.
+    let left_last = ask.operation == Operation::Unsubscribe && markets.is_empty();
+    Ok(((is_narrowed && !left_last).then_some(markets), unknown))
 }
 
 impl Feed {

@@ -208,6 +208,10 @@ fn trades_and_activity_are_those_of_the_first_version() {
             format!("/v2/trades?condition={conditions}&takerOnly=false"),
         ),
         ("/trades?filterType=TOKENS&filterAmount=12".to_owned(), "/v2/trades?filter_amount=12".to_owned()),
+        (
+            "/trades?filterType=CASH&filterAmount=4.5".to_owned(),
+            "/v2/trades?filter_type=cash&filter_amount=4.5".to_owned(),
+        ),
         (format!("/activity?user={bob}"), format!("/v2/activity?user={bob}")),
         (
             format!("/activity?user={alice}&sortDirection=ASC"),
@@ -446,7 +450,7 @@ fn what_is_not_understood_is_refused() {
         (format!("/v2/positions?user={alice}&condition={many}"), "condition"),
         (format!("/v2/positions?user={alice}&condition={condition}&event_id=77"), "event_id"),
         (format!("/v2/trades?cursor={other}"), "cursor"),
-        ("/v2/trades?filter_type=CASH".to_owned(), "filter_type"),
+        ("/v2/trades?filter_type=SHARES".to_owned(), "filter_type"),
         ("/v2/activity".to_owned(), "user"),
         (format!("/v2/activity?user={alice}&type=NEWS"), "type"),
         (format!("/v2/activity?user={alice}&sort_by=CASH"), "sort_by"),

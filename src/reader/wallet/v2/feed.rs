@@ -71,15 +71,19 @@ impl Reader {
         ];
         let params = params(asked, &NAMES)?;
         let start = Start::of(&params, "trades", LIMIT)?;
-        params.word("filter_type", &[("TOKENS", ())])?;
+        let amount = params.amount("filter_amount")?;
+        let (cash_min, shares_min) = match params.word("filter_type", &[("CASH", true), ("TOKENS", false)])? {
+            Some(true) => (amount.unwrap_or(0), 0),
+            Some(false) | None => (0, amount.unwrap_or(SMALLEST)),
+        };
         let takers = params.flag("taker_only")?.unwrap_or(true);
         let filter = Filter {
             kinds: Some(vec![Kind::Trade]),
             markets: self.markets_of_v2(&params)?,
             side: params.word("side", &SIDES)?,
             role: takers.then_some(Role::Taker),
-            shares_min: params.amount("filter_amount")?.unwrap_or(SMALLEST),
-            ..Filter::default()
+            cash_min,
+            shares_min,
         };
         let activity = self.model().activity();
         let places = self.places(&params, &start, Direction::Descending)?;
