@@ -265,6 +265,7 @@ fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
     let (status, stale) = site.beat(&first);
     assert_eq!((status, &stale["code"]), (400, &"heartbeat_stale".into()), "{stale}");
     assert_eq!(stale["heartbeat_id"], second, "the answer says which id is good");
+    assert_eq!(stale["error_msg"], "Invalid Heartbeat ID", "{stale}");
     assert_eq!(site.beat(&second).0, 200);
     // A client that was restarted knows no id.
     let (status, again) = site.beat("");

@@ -8,7 +8,7 @@
 
 use super::short::ShortText;
 use super::write::{Pieces, Writer};
-use crate::domain::{OrderId, Reject, Word};
+use crate::domain::{Dialect, OrderId, Reject, Word};
 
 /// The two names by which clients know a trade.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,6 +54,8 @@ pub struct Refusal<'a> {
     pub retry_after_s: Option<u32>,
     /// Which check failed, as JSON; only `outcry dev` says so.
     pub explain: Option<&'a [u8]>,
+    /// By which `errorMsg` is worded: Polymarket's clients match on the text of `error` there too.
+    pub dialect: Dialect,
 }
 
 impl<'a> Refusal<'a> {
@@ -69,6 +71,7 @@ impl<'a> Refusal<'a> {
             nearest: ShortText::EMPTY,
             retry_after_s: None,
             explain: None,
+            dialect: Dialect::Service,
         }
     }
 
@@ -237,8 +240,10 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
 }
 
 fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
+    let wire = refusal.reject.wire();
+    let text = if refusal.dialect == Dialect::Poly { wire.error } else { wire.error_msg };
     json.key("success").boolean(false);
-    json.key("errorMsg").pieces(|pieces| fill(pieces, refusal.reject.wire().error_msg, refusal));
+    json.key("errorMsg").pieces(|pieces| fill(pieces, text, refusal));
     json.key("orderID").text("");
     if let Some(id) = refusal.id {
         json.key("orderHash").order_id(id);
@@ -330,6 +335,9 @@ mod tests {
                 ..Refusal::plain(*reject)
             };
             for refusal in [refusal, refusal.of(&id)] {
+                let venue = Refusal { dialect: Dialect::Poly, ..refusal };
+                let venue = parsed(&written(|json| order_refused(json, &venue)));
+                assert_eq!(venue["errorMsg"], venue["error"], "Polymarket's clients match on one text");
                 let single = parsed(&written(|json| order_refused(json, &refusal)));
                 let batch = parsed(&written(|json| batch_order_refused(json, &refusal)));
                 let other = parsed(&written(|json| refused(json, &refusal)));

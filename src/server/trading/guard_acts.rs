@@ -6,7 +6,7 @@ use super::work::{Asker, Form, Refused};
 use crate::domain::{ApiKey, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
-use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Registrar};
+use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
 use crate::registry::{BreakerRow, BreakerState, Registry};
 use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
@@ -144,6 +144,10 @@ fn beat(
         Err(BeatRefusal { refusal, valid }) => {
             let wire = refusal.wire();
             refusal::write(&mut json, &wire);
+            if refusal == Refusal::HeartbeatStale {
+                // The text by which the venue's client knows that the id beside it is the good one.
+                json.key("error_msg").text("Invalid Heartbeat ID");
+            }
             json.key("heartbeat_id");
             match valid {
                 Some(id) => json.uuid(id),

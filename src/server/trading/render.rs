@@ -1,7 +1,7 @@
 //! Trading answers as bytes, by form and by dialect.
 
 use super::work::{Form, Item, Outcome, Refused, Work};
-use crate::domain::Reject;
+use crate::domain::{Dialect, Reject};
 use crate::http::respond::{ContentType, Extras, Response, retry_after_s};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
@@ -18,7 +18,7 @@ pub(crate) fn extras_of_refused(refused: &Refused, toll: &Toll) -> Extras<'stati
 /// Writes the answer of a refused request; returns where the value of `Server-Timing` ends.
 pub(crate) fn refused(
     out: &mut Vec<u8>,
-    form: Form,
+    (form, dialect): (Form, Dialect),
     refused: &Refused,
     explain: Option<&[u8]>,
     extras: &Extras<'_>,
@@ -26,7 +26,8 @@ pub(crate) fn refused(
     let status = refused.reject.wire().status;
     let response = Response::begin(out, status, ContentType::Json, extras);
     let mut json = Writer::new(out);
-    let refusal = answer::Refusal { explain, retry_after_s: extras.retry_after_s, ..refused.words() };
+    let retry_after_s = extras.retry_after_s;
+    let refusal = answer::Refusal { retry_after_s, explain, dialect, ..refused.words() };
     if form == Form::Order {
         answer::order_refused(&mut json, &refusal);
     } else {
@@ -50,7 +51,7 @@ pub(crate) fn decided(out: &mut Vec<u8>, work: &Work, timing: Option<&str>) -> O
         // Nothing was cancelled and not every shard could be asked: the client has to ask again.
         Form::Cancel if work.short && work.cancelled.is_empty() => {
             let extras = Extras { seq: None, ..extras(decided, Some(Reject::Busy)) };
-            refused(out, Form::Cancel, &Refused::plain(Reject::Busy), None, &extras)
+            refused(out, (Form::Cancel, work.dialect), &Refused::plain(Reject::Busy), None, &extras)
         }
         Form::Cancel => {
             let response = begin(out, decided, None, false);
@@ -152,7 +153,9 @@ fn replace(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
         }
     }
     json.close_array();
-    answer::cancelled_and_not(&mut json, &work.cancelled, &work.not_cancelled);
+    // Of what left, and of places that were kept, only the first answer knows.
+    let not_cancelled = if work.replace.replayed { &[][..] } else { &work.not_cancelled };
+    answer::cancelled_and_not(&mut json, &work.cancelled, not_cancelled);
     json.close_object();
     response.finish(out)
 }
@@ -169,7 +172,7 @@ fn accepted(json: &mut Writer<'_>, item: &Item) {
 fn named<'a>(refused: &Refused, work: &'a Work, index: usize) -> answer::Refusal<'a> {
     let explained = work.explained.iter().find(|(item, _)| *item == index);
     let explain = explained.map(|(_, explanation)| &explanation[..]);
-    let plain = answer::Refusal { explain, ..refused.words() };
+    let plain = answer::Refusal { explain, dialect: work.dialect, ..refused.words() };
     match &work.items[index].id {
         Some(id) => plain.of(id),
         None => plain,

@@ -94,6 +94,7 @@ impl Refused {
             nearest: self.nearest,
             retry_after_s: None,
             explain: None,
+            dialect: Dialect::Service,
         }
     }
 }
