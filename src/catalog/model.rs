@@ -510,7 +510,7 @@ impl Catalog {
 }
 
 fn text(text: &str) -> Option<Value<'_>> {
-    (!text.is_empty()).then_some(Value::Text(text))
+    (!text.is_empty()).then_some(Value::of_text(text))
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "one type for all columns")]

@@ -47,6 +47,14 @@ pub(super) enum Value<'a> {
     Text(&'a str),
 }
 
+impl<'a> Value<'a> {
+    /// A column's text. Only its beginning counts: a mark has it, in hexadecimal, and stands in a request's line.
+    pub(super) fn of_text(text: &'a str) -> Self {
+        const COMPARED_BYTES: usize = 512;
+        Self::Text(&text[..text.floor_char_boundary(COMPARED_BYTES)])
+    }
+}
+
 /// What a list can be ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs, reason = "each is the field of the same name")]
@@ -429,6 +437,14 @@ mod tests {
                 assert_eq!(Mark::parse(plain, columns), None, "{plain}");
             }
         }
+    }
+
+    #[test]
+    fn a_mark_stays_short_whatever_the_texts_are() {
+        let long = "ü".repeat(100_000);
+        let mark = Mark::new(7, [Some(Value::of_text(&long)); ORDER_COLUMNS_MAX].into_iter());
+        assert!(mark.text().len() < 2_000, "twice that in hexadecimal fits into a line of 8 KiB");
+        assert_eq!(Mark::parse(&mark.text(), ORDER_COLUMNS_MAX), Some(mark));
     }
 
     #[test]

@@ -136,8 +136,8 @@ impl Catalog {
             let shown = shelf.item(number).shown()?;
             match column {
                 Column::Id => Some(id(number)),
-                Column::Slug => Some(Value::Text(&shown.slug)),
-                Column::Title => Some(Value::Text(&shown.label)),
+                Column::Slug => Some(Value::of_text(&shown.slug)),
+                Column::Title => Some(Value::of_text(&shown.label)),
                 Column::CreatedAt => Some(Value::Number(shown.created.0)),
                 Column::UpdatedAt => Some(Value::Number(shown.updated.0)),
                 _ => None,
