@@ -139,7 +139,7 @@ enum Command {
         /// A run's folder.
         run: PathBuf,
     },
-    /// Writes README's tables from perf/records.
+    /// Writes the tables of README and perf/FIGURES.md from perf/records.
     Readme {
         /// Only says whether they are up to date.
         #[arg(long)]

@@ -1,5 +1,6 @@
-//! README's tables of figures, written between two marks from the records, so that nobody edits a number by hand: a
-//! table of scenarios, a table of everything else, and the records that their rows name.
+//! Tables of figures, written between two marks from the records, so that nobody edits a number by hand: a table of
+//! scenarios, a table of everything else, and the records that their rows name. `FIGURES.md` has all of them, README those
+//! that matter most.
 
 use std::path::Path;
 
@@ -13,35 +14,74 @@ use crate::summary::Summary;
 const BEGIN: &str = "<!-- records: written by scripts/record-to-readme -->";
 const END: &str = "<!-- end of records -->";
 
-/// Writes the tables into README; with `check`, only fails if they are not up to date.
+/// What README shows of sheets: by what it was measured, and the figure.
+const HEADLINES: [(&str, &str); 11] = [
+    ("matching", "a command, 99 ticks, 100000 live orders, alone"),
+    ("matching", "a trading core's command, 99 ticks, 10000 live orders"),
+    ("matching", "a trading core's command, 99 ticks, 100000 live orders"),
+    ("ROUNDTRIP_DURABILITY=durable roundtrip", "signed POST /order, p50"),
+    ("roundtrip -- auth.known_signers_bytes=16777216", "signed POST /order, p50"),
+    ("roundtrip", "signed POST /order, p50"),
+    ("roundtrip", "signed POST /order, p99"),
+    ("search", "a whole title, p50"),
+    ("streams", "answer, 10000 follow, p50"),
+    ("streams", "each subscriber, 10000 follow, p50"),
+    ("wallets", "positions, p50"),
+];
+
+/// The scenarios that README shows.
+const HEADLINE_SCENARIOS: [&str; 2] = ["maker-quote", "mixed"];
+
+/// How much of the records tables show.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Show {
+    /// Of each record on each machine the newest.
+    All,
+    /// What matters most, of the newest record on any machine.
+    Headlines,
+}
+
+/// Writes the tables into README and `FIGURES.md`; with `check`, only fails if they are not up to date.
 pub(crate) fn update(project: &Path, check: bool) -> Result<(), String> {
-    let path = project.join("README.md");
-    let text = std::fs::read_to_string(&path).map_err(|fault| format!("README.md: {fault}"))?;
-    let written = with_tables(&text, &records::all(&project.join("perf/records"))?)?;
-    if written == text {
-        println!("README's tables are as the records say");
-        return Ok(());
+    let records = records::all(&project.join("perf/records"))?;
+    for (name, show) in [("README.md", Show::Headlines), ("perf/FIGURES.md", Show::All)] {
+        let path = project.join(name);
+        let text = std::fs::read_to_string(&path).map_err(|fault| format!("{name}: {fault}"))?;
+        let written = with_tables(&text, &records, show).map_err(|fault| format!("{name}: {fault}"))?;
+        if written == text {
+            println!("{name}: the tables are as the records say");
+            continue;
+        }
+        if check {
+            return Err(format!("{name}: not what the records say; run scripts/record-to-readme"));
+        }
+        report::save(&path, written.as_bytes())?;
+        println!("{name}: the tables are written anew");
     }
-    if check {
-        return Err("README's tables are not what the records say; run scripts/record-to-readme".to_owned());
-    }
-    report::save(&path, written.as_bytes())?;
-    println!("README's tables are written anew");
     Ok(())
 }
 
 /// The text with the tables of these records between the marks.
-fn with_tables(text: &str, records: &Records) -> Result<String, String> {
-    let missing = |mark: &str| format!("README.md: the line {mark} is missing");
+fn with_tables(text: &str, records: &Records, show: Show) -> Result<String, String> {
+    let missing = |mark: &str| format!("the line {mark} is missing");
     let (before, rest) = text.split_once(BEGIN).ok_or_else(|| missing(BEGIN))?;
     let (_, after) = rest.split_once(END).ok_or_else(|| missing(END))?;
-    Ok(format!("{before}{BEGIN}\n{}{END}{after}", tables(records)))
+    Ok(format!("{before}{BEGIN}\n{}{END}{after}", tables(records, show)))
 }
 
 /// Tables of the newest record of each scenario and of each command that made a sheet, on each machine.
-fn tables(records: &Records) -> String {
-    let runs = newest(&records.runs, |run| (&run.scenario, &run.environment));
-    let sheets = newest(&records.sheets, |sheet| (&sheet.name, &sheet.environment));
+fn tables(records: &Records, show: Show) -> String {
+    let mut runs = newest(&records.runs, |run| (&run.scenario, &run.environment));
+    let mut sheets = newest(&records.sheets, |sheet| (&sheet.name, &sheet.environment));
+    let is_shown = |sheet: &Sheet, figure: &Figure| {
+        show == Show::All || HEADLINES.contains(&(&measured_by(sheet), &figure.what))
+    };
+    if show == Show::Headlines {
+        runs.retain(|run| HEADLINE_SCENARIOS.contains(&scenario(run)));
+        sheets.retain(|sheet| sheet.figures.iter().any(|figure| is_shown(sheet, figure)));
+        keep_newest(&mut runs, |run| (scenario(run).to_owned(), &run.environment.date));
+        keep_newest(&mut sheets, |sheet| (measured_by(sheet), &sheet.environment.date));
+    }
     if runs.is_empty() && sheets.is_empty() {
         return "No run is on record yet: a machine that nobody else uses has to make it.\n".to_owned();
     }
@@ -50,8 +90,10 @@ fn tables(records: &Records) -> String {
     if !sheets.is_empty() {
         let head =
             "| measured by | what | figure | beside it | ratio | record |\n|---|---|---:|---:|---:|---:|\n";
-        parts
-            .push(head.to_owned() + &rows(&sheets, &mut notes, |sheet| (&sheet.environment, figures(sheet))));
+        parts.push(
+            head.to_owned()
+                + &rows(&sheets, &mut notes, |sheet| (&sheet.environment, figures(sheet, is_shown))),
+        );
     }
     if !runs.is_empty() {
         let head = "| scenario | what | a second | p50 | p99 | p99.9 | record |\n|---|---|---:|---:|---:|---:|---:|\n";
@@ -131,7 +173,8 @@ fn measured_by(sheet: &Sheet) -> String {
     format!("{variables}{bench}")
 }
 
-fn figures(sheet: &Sheet) -> Vec<String> {
+/// A row for each figure of a sheet that was measured and is shown.
+fn figures(sheet: &Sheet, is_shown: impl Fn(&Sheet, &Figure) -> bool) -> Vec<String> {
     let name = measured_by(sheet);
     let row = |figure: &Figure| {
         let value = sheet::text_of(figure.value, figure.unit);
@@ -140,7 +183,7 @@ fn figures(sheet: &Sheet) -> Vec<String> {
         });
         format!("| `{name}` | {} | {value} | {beside} | {} |", cell(&figure.what), sheet.ratio(figure))
     };
-    sheet.figures.iter().filter(|figure| was_measured(figure)).map(row).collect()
+    sheet.figures.iter().filter(|figure| was_measured(figure) && is_shown(sheet, figure)).map(row).collect()
 }
 
 /// In records from before 2026-11-27: a median of the few moments in which a loop that `roundtrip` had stopped looked
@@ -179,6 +222,16 @@ fn newest<'a, T>(records: &'a [T], of: impl Fn(&'a T) -> (&'a str, &'a Environme
     kept
 }
 
+/// Of records of the same, as `of` names them beside their dates, keeps the newest.
+fn keep_newest<'a, T>(records: &mut Vec<&'a T>, of: impl Fn(&'a T) -> (String, &'a String)) {
+    let all = records.clone();
+    let is_newer = |one: &'a T, (name, date): &(String, &String)| {
+        let (other, other_date) = of(one);
+        other == *name && **date < *other_date
+    };
+    records.retain(|record| !all.iter().any(|other| is_newer(other, &of(record))));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -191,10 +244,10 @@ mod tests {
     #[test]
     fn the_tables_stand_between_the_marks_and_the_rest_stays() {
         let text = format!("before\n{BEGIN}\nold\n{END}\nafter\n");
-        let written = with_tables(&text, &both()).unwrap();
+        let written = with_tables(&text, &both(), Show::All).unwrap();
         assert!(written.starts_with(&format!("before\n{BEGIN}\n| measured by |")), "{written}");
         assert!(written.ends_with(&format!("2026-11-22\n{END}\nafter\n")), "{written}");
-        assert_eq!(with_tables(&written, &both()).unwrap(), written);
+        assert_eq!(with_tables(&written, &both(), Show::All).unwrap(), written);
         assert!(!written.contains("old"));
     }
 
@@ -213,7 +266,7 @@ mod tests {
 1. `scripts/perf bench roundtrip`, profile bench: Some CPU, 2 CPUs, Linux 6.18.1, `abc1234`, 2026-11-22
 2. `scripts/perf run mixed`, profile bench: Some CPU, 2 CPUs, Linux 6.18.1, `abc1234`, 2026-11-22
 ";
-        assert_eq!(tables(&both()), wanted);
+        assert_eq!(tables(&both(), Show::All), wanted);
     }
 
     #[test]
@@ -226,7 +279,7 @@ mod tests {
         let mut bare = example();
         bare.environment.command = "perf run mixed".to_owned();
         let runs = vec![bare, example(), later, elsewhere];
-        let text = tables(&Records { runs, sheets: Vec::new() });
+        let text = tables(&Records { runs, sheets: Vec::new() }, Show::All);
         let notes: Vec<&str> = text.lines().filter(|line| line.starts_with(['1', '2', '3'])).collect();
         let [another, newer] = notes.as_slice() else { panic!("{text}") };
         assert!(another.contains("Another CPU") && newer.ends_with("2026-11-23"), "{text}");
@@ -236,7 +289,7 @@ mod tests {
     fn the_same_scenario_at_another_rate_is_another_record_and_says_so() {
         let mut slow = example();
         slow.environment.command = "scripts/perf run mixed --rate 100".to_owned();
-        let text = tables(&Records { runs: vec![example(), slow], sheets: Vec::new() });
+        let text = tables(&Records { runs: vec![example(), slow], sheets: Vec::new() }, Show::All);
         for start in ["| `mixed` | orders that rest |", "| `mixed --rate 100` | orders that rest |"] {
             assert_eq!(text.lines().filter(|line| line.starts_with(start)).count(), 1, "{text}");
         }
@@ -251,7 +304,7 @@ mod tests {
         ] {
             let mut summary = example();
             summary.classes[0].latency.count = count;
-            let text = tables(&Records { runs: vec![summary], sheets: Vec::new() });
+            let text = tables(&Records { runs: vec![summary], sheets: Vec::new() }, Show::All);
             assert!(text.contains(&format!("| `mixed` | orders that rest | {row} 1 |")), "{text}");
             assert_eq!(text.contains(ALONE_TEXT), count < 1_000, "{text}");
         }
@@ -267,7 +320,7 @@ mod tests {
             ("missed", 0.0, Unit::Count, true),
         ] {
             let sheet = Sheet { figures: vec![Figure::new(what, value, unit)], ..sheet::example() };
-            assert_eq!(figures(&sheet).len(), usize::from(has_row), "{what}");
+            assert_eq!(figures(&sheet, |_, _| true).len(), usize::from(has_row), "{what}");
         }
     }
 
@@ -276,7 +329,7 @@ mod tests {
         let mut durable = sheet::example();
         durable.environment.command = "ROUNDTRIP_DURABILITY=durable scripts/perf bench roundtrip".to_owned();
         let sheets = vec![sheet::example(), durable, sheet::example()];
-        let text = tables(&Records { runs: Vec::new(), sheets });
+        let text = tables(&Records { runs: Vec::new(), sheets }, Show::All);
         assert_eq!(text.lines().filter(|line| line.contains(", profile bench: ")).count(), 2, "{text}");
     }
 
@@ -301,8 +354,8 @@ mod tests {
 
     #[test]
     fn without_marks_or_records_it_says_so() {
-        assert!(with_tables("no marks", &Records::default()).unwrap_err().contains(BEGIN));
-        assert!(tables(&Records::default()).contains("No run is on record yet"));
+        assert!(with_tables("no marks", &Records::default(), Show::All).unwrap_err().contains(BEGIN));
+        assert!(tables(&Records::default(), Show::All).contains("No run is on record yet"));
     }
 
     #[test]
@@ -311,8 +364,42 @@ mod tests {
     }
 
     #[test]
-    fn readme_is_as_the_records_say() {
-        let project = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
-        update(project, true).unwrap();
+    fn readme_shows_the_newest_record_of_what_matters_most() {
+        let mut elsewhere = example();
+        elsewhere.environment.cpu_model = "A newer CPU".to_owned();
+        elsewhere.environment.date = "2026-11-24T00:00:00Z".to_owned();
+        let mut other = example();
+        other.environment.command = "scripts/perf run mixed --rate 100".to_owned();
+        let runs = vec![example(), elsewhere, other];
+        let text = tables(&Records { runs, sheets: vec![sheet::example()] }, Show::Headlines);
+        let rows: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).collect();
+        assert_eq!(
+            rows,
+            [
+                "| `roundtrip` | signed POST /order, p50 | 39.8 µs | floor 37.9 µs | 1.05 | 1 |",
+                "| `mixed` | orders that rest | 2,000 | 40.0 µs | 60.0 µs | 90.0 µs | 2 |",
+            ]
+        );
+        assert!(text.contains("A newer CPU") && !text.contains("server's"), "{text}");
+    }
+
+    fn project() -> &'static Path {
+        Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+    }
+
+    #[test]
+    fn the_files_are_as_the_records_say() {
+        update(project(), true).unwrap();
+    }
+
+    #[test]
+    fn every_headline_has_a_row() {
+        let text = tables(&records::all(&project().join("perf/records")).unwrap(), Show::Headlines);
+        for (name, what) in HEADLINES {
+            assert!(text.contains(&format!("| `{name}` | {what} |")), "{name}: {what}");
+        }
+        for name in HEADLINE_SCENARIOS {
+            assert!(text.contains(&format!("| `{name}` |")), "{name}");
+        }
     }
 }

@@ -110,7 +110,7 @@ pub(crate) fn keep(ground: &Ground, run: Option<&Path>) -> Result<(), String> {
         None => newest(&ground.out)?,
     };
     let name = keep_in(&ground.project.join("perf/records"), &Record::read(&path)?)?;
-    println!("perf/records/{name}; scripts/record-to-readme puts it into README");
+    println!("perf/records/{name}; scripts/record-to-readme puts it into perf/FIGURES.md");
     Ok(())
 }
 
