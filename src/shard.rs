@@ -218,7 +218,7 @@ pub enum CancelRefusal {
 pub enum TombstoneRefusal {
     /// This principal has as many tombstones as it may have, or the table is full.
     Quota,
-    /// The log has no room.
+    /// The log has no room, or many that ran out are still to be dropped.
     Busy,
 }
 

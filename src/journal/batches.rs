@@ -22,6 +22,7 @@ use super::segment::{
     ROW_BYTES, chain_next, rows,
 };
 use crate::domain::Position;
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// The directory of the segments, and what they have in common.
 #[derive(Clone, Debug)]
@@ -100,6 +101,8 @@ pub(crate) struct Batches {
     end: Position,
     chain: u64,
     spare: Spare,
+    /// Where threads may run, as it is before the journal's gets a CPU of its own.
+    cpus: Option<CpuSet>,
 }
 
 impl Batches {
@@ -125,6 +128,7 @@ impl Batches {
             end: scan.end,
             chain: scan.chain,
             spare: Spare::Missing { again_at: row },
+            cpus: sched_getaffinity(None).ok(),
         };
         batches.clear_after_end(scan)?;
         Ok(batches)
@@ -280,11 +284,13 @@ impl Batches {
     }
 
     fn make_spare(&self) -> Result<JoinHandle<Result<(), Fault>>, Fault> {
-        let (shelf, number) = (self.shelf.clone(), self.number + 1);
+        let (shelf, number, cpus) = (self.shelf.clone(), self.number + 1, self.cpus);
         let path = segment::path(&shelf.directory, number);
         let thread = std::thread::Builder::new().name("journal-spare".to_owned()).spawn(move || {
-            // Not the journal thread's priority, which it would inherit: nobody waits for it.
+            // Not the journal thread's priority and CPU, which it would inherit: it would take the time of whom it
+            // works for, or get none.
             let _ = rustix::process::setpriority_process(None, 0);
+            let _ = cpus.map(|cpus| sched_setaffinity(None, &cpus));
             shelf.prepare(number)
         });
         thread.map_err(Fault::io("start a thread to make", &path))

@@ -4,7 +4,7 @@
 //! returns the first result, and anything else under that reference is refused.
 
 use super::{Refusal, Registrar};
-use crate::domain::{Address, Collateral, Position, TimeMs, WalletKind, WalletNo};
+use crate::domain::{Address, Collateral, Position, ShardNo, TimeMs, WalletKind, WalletNo};
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::journal::layout::{Money, MoneyDirection};
 use crate::ledger::MoneyRow;
@@ -101,18 +101,34 @@ impl Registrar {
         }
         let wallet = self.registry().wallet_of(&order.wallet).ok_or(Refusal::WalletUnknown)?;
         self.room_for_operator()?;
-        let taken = match self.registry().wallet(wallet).kind {
-            WalletKind::Fee => self.cells.fee_debit(order.amount),
-            _ => self.cells.debit(wallet, order.amount),
-        };
-        if !taken {
-            return Err(Refusal::NotEnough);
+        match self.registry().wallet(wallet).kind {
+            WalletKind::Fee if self.cells.fee_debit(order.amount) => {}
+            WalletKind::Fee => return Err(Refusal::NotEnough),
+            _ => self.take(wallet, order.amount)?,
         }
         // From here on nothing fails. The money is gone before the frame says so.
         let result = self.record_money(now, wallet, order, MoneyDirection::Debit);
         self.outstanding -= order.amount.0;
         self.cells.lowered(wallet);
         Ok(result)
+    }
+
+    /// Takes the amount out of a cell. A shard may have debited it for an order that it gives up and be about to give
+    /// that back, so a cell that is short for the moment is asked again.
+    fn take(&self, wallet: WalletNo, amount: Collateral) -> Result<(), Refusal> {
+        /// As often as a shard asks.
+        const TRIES: u32 = 64;
+        for _ in 0..TRIES {
+            if self.cells.debit(wallet, amount) {
+                return Ok(());
+            }
+            // This is the loop of shard 0, which is in the middle of nothing.
+            if self.cells.settled(wallet, ShardNo(0)).is_some_and(|balance| balance < amount) {
+                return Err(Refusal::NotEnough);
+            }
+            std::hint::spin_loop();
+        }
+        Err(Refusal::LogFull)
     }
 
     /// The first result under this reference, if this is the same again. Also refuses orders of no amount.

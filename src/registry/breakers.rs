@@ -13,7 +13,7 @@
 //! Counting costs two lookups a fill, and one load while nobody has a breaker.
 
 use crate::domain::{ApiKey, Shares, TimeMs, WalletNo};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// The most keys that get a breaker between two starts: 128 bytes each.
 pub const BREAKERS_MAX: u32 = 16_384;
@@ -113,8 +113,9 @@ impl BreakerRow {
             Some(tag(number) << COUNT_BITS | (before + units).min(COUNT_MAX))
         };
         let window = &self.windows[place(number)];
-        // Relaxed: the count orders nothing, and the swap below decides which fill trips the breaker.
         window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add).expect("every word has a successor");
+        // Two shards may add to different windows at one moment: one of them at least sees both.
+        fence(Ordering::SeqCst);
         let reached = quantity.div_ceil(UNIT) <= self.units(number);
         reached && !self.tripped.swap(true, Ordering::AcqRel)
     }

@@ -170,7 +170,7 @@ impl Shard {
         if !self.log.room_for_cancel(self.settings.shards) {
             return Err(TombstoneRefusal::Busy);
         }
-        self.tombstones.room(principal, now, &mut self.accounts).map_err(|_| TombstoneRefusal::Quota)?;
+        self.tombstones.room(principal, now, &mut self.accounts)?;
         let until = now.plus_ms(Tombstone::LIFE_MS);
         let record = Tombstone { time: self.time, id: *id, principal, until };
         let payload = record.encode_in(self.payload.as_flattened_mut());

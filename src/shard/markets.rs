@@ -66,6 +66,10 @@ impl Shard {
 
     /// What every act here needs: a market of this shard that is not resolved, and room in the log.
     fn judge_market(&mut self, now: TimeMs, market: MarketNo) -> Result<(), Refusal> {
+        if self.registry.market_count() <= market.0 {
+            // Its frame is in the log, and its row follows.
+            return Err(Reject::Busy.into());
+        }
         assert!(self.owns(market), "a market has one shard");
         self.clock(now);
         if !self.log.room_for_cancel(self.settings.shards) {

@@ -7,6 +7,7 @@
 use super::placements::Placement;
 use super::recall::First;
 use super::rest::expires_s;
+use super::tombstones::{PER_PRINCIPAL_MAX, TOMBSTONES_MAX};
 use super::{Shard, ShardSettings, Status};
 use crate::account::cost_of_buy;
 use crate::book::Full;
@@ -18,6 +19,7 @@ use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
 use crate::registry::Registry;
 use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 /// Why a shard cannot be restored.
@@ -146,14 +148,20 @@ impl Shard {
     }
 
     /// Every shard keeps every tombstone: an order's market is not known before it arrives. Those that have run
-    /// out are left to the first command's time to find, because the log's time may be ahead of the clock.
+    /// out are left to the first command's time to find, because the log's time may be ahead of the clock; the newest
+    /// come first where there is no room for them too.
     fn restore_tombstones(&mut self, ledger: &Ledger) {
         let mut waiting: Vec<_> = ledger.tombstones().collect();
-        waiting.sort_by_key(|tombstone| (tombstone.until, tombstone.id, tombstone.principal));
-        for tombstone in waiting {
-            if self.tombstones.room_beside_all(tombstone.principal, &self.accounts).is_ok() {
-                self.tombstones.put(&tombstone.id, tombstone.principal, tombstone.until, &mut self.accounts);
-            }
+        waiting.sort_by_key(|tombstone| Reverse((tombstone.until, tombstone.id, tombstone.principal)));
+        let mut counts = HashMap::new();
+        waiting.retain(|tombstone| {
+            let count = counts.entry(tombstone.principal).or_insert(0_u16);
+            *count = count.saturating_add(1);
+            *count <= PER_PRINCIPAL_MAX
+        });
+        waiting.truncate(TOMBSTONES_MAX as usize);
+        for tombstone in waiting.into_iter().rev() {
+            self.tombstones.put(&tombstone.id, tombstone.principal, tombstone.until, &mut self.accounts);
         }
     }
 }

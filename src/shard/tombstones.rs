@@ -7,6 +7,7 @@
 //! Their ids need not be digests: clients write whatever they like into a cancel. So the index goes by a keyed hash of
 //! id and principal, or ids with equal beginnings, or one id of many principals, could be aimed at one bucket.
 
+use super::TombstoneRefusal;
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
@@ -46,10 +47,6 @@ pub(super) struct Tombstones {
     hasher: RandomState,
 }
 
-/// One more tombstone than the principal or the shard may have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct OverQuota;
-
 impl Tombstones {
     pub(super) fn new() -> Self {
         Self {
@@ -82,16 +79,14 @@ impl Tombstones {
         principal: WalletNo,
         now: TimeMs,
         accounts: &mut Accounts,
-    ) -> Result<(), OverQuota> {
+    ) -> Result<(), TombstoneRefusal> {
         self.drop_run_out(now, accounts);
-        self.room_beside_all(principal, accounts)
-    }
-
-    /// Whether [`Tombstones::put`] has room, counting all that ran out: a restore does not know the time.
-    pub(super) fn room_beside_all(&self, principal: WalletNo, accounts: &Accounts) -> Result<(), OverQuota> {
-        let full = self.ring.len() == TOMBSTONES_MAX as usize;
-        let over = PER_PRINCIPAL_MAX <= accounts.wallet(principal).tombstones;
-        if full || over { Err(OverQuota) } else { Ok(()) }
+        let is_full = self.ring.len() == TOMBSTONES_MAX as usize;
+        if !is_full && accounts.wallet(principal).tombstones < PER_PRINCIPAL_MAX {
+            return Ok(());
+        }
+        let more_ran_out = self.ring.front().is_some_and(|oldest| oldest.is_over(now));
+        Err(if more_ran_out { TombstoneRefusal::Busy } else { TombstoneRefusal::Quota })
     }
 
     /// Adds one; the caller has checked that there is room.
@@ -165,5 +160,25 @@ mod tests {
             assert!((0..many).all(|number| !tombstones.waits(&id(number), WalletNo(number.into()), over)));
         }
         assert!((0..many).all(|number| accounts.wallet(WalletNo(number.into())).tombstones == 0));
+    }
+
+    #[test]
+    fn who_has_as_many_as_it_may_is_refused_or_comes_again_while_old_ones_leave() {
+        let (one, other, over) = (WalletNo(0), WalletNo(1), TimeMs(1_000 + Tombstone::LIFE_MS));
+        let mut accounts = Accounts::with_capacity(1, 2, 1);
+        let mut tombstones = Tombstones::new();
+        for number in 0..u16::try_from(DROPPED_MAX).expect("thousands") {
+            tombstones.put(&id(number), one, over, &mut accounts);
+        }
+        for number in 0..PER_PRINCIPAL_MAX {
+            tombstones.put(&id(number), other, over, &mut accounts);
+        }
+        for (now, room) in [
+            (TimeMs(1_000), Err(TombstoneRefusal::Quota)),
+            (over, Err(TombstoneRefusal::Busy)),
+            (over, Ok(())),
+        ] {
+            assert_eq!(tombstones.room(other, now, &mut accounts), room);
+        }
     }
 }

@@ -87,11 +87,19 @@ pub(crate) fn lost_is_over(core: &mut CoreLoop, name: KeyName) {
 /// Cancels for each switch that went off and each breaker that tripped, on the registrar's loop, and for each lost
 /// connection whose last request is decided.
 pub(crate) fn look(core: &mut CoreLoop) {
+    let phase = core.shared.phase();
     // Before `Serving` other loops may not have their shards yet, and armed clocks have not begun.
-    if core.shared.phase() != Phase::Serving {
+    if phase < Phase::Serving {
         return;
     }
     core.trips_looked = core.trade.as_ref().map_or(0, |trade| trade.registry.trips());
+    if phase != Phase::Serving {
+        // What trips while the server stops is written down; the next start cancels for it.
+        if let Some(registrar) = core.trade.as_mut().and_then(|trade| trade.registrar.as_mut()) {
+            while registrar.next_tripped(core.now).is_some() {}
+        }
+        return;
+    }
     for _ in 0..FIRED_PER_TURN {
         let Some(gone) = next(core) else {
             break;
