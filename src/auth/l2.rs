@@ -103,6 +103,11 @@ mod tests {
     fn a_body_that_was_hashed_with_double_quotes_is_taken() {
         let hashed = sign(&Request { body: br#"{"a":"it"s"}"#, ..REQUEST }, &key());
         assert!(is_signed(&REQUEST, &key(), &hashed));
+        for bytes in [1, 1_023, 1_024, 1_025, 2_048, 2_049] {
+            let [single, double] = [b'\'', b'"'].map(|quote| [vec![b'x'; bytes - 1], vec![quote]].concat());
+            let hashed = sign(&Request { body: &double, ..REQUEST }, &key());
+            assert!(is_signed(&Request { body: &single, ..REQUEST }, &key(), &hashed), "{bytes} bytes");
+        }
         let plain = Request { body: br#"{"a":"it"s"}"#, ..REQUEST };
         let single = sign(&REQUEST, &key());
         assert!(!is_signed(&plain, &key(), &single), "never the other way round");

@@ -83,12 +83,38 @@ enum Subscriber {
     User(Option<Account>),
 }
 
+/// The markets of which an account's follower is told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Markets {
+    /// All, whatever it names later.
+    All,
+    /// All, since it left the last that it had named: so a client of the venue widens a stream, and naming some narrows
+    /// it again.
+    AllAgain,
+    /// Those that it named; none if it named only what is unknown.
+    Only(BTreeSet<MarketNo>),
+}
+
+impl Markets {
+    fn have(&self, market: MarketNo) -> bool {
+        self.only().is_none_or(|markets| markets.contains(&market))
+    }
+
+    /// None for all.
+    const fn only(&self) -> Option<&BTreeSet<MarketNo>> {
+        match self {
+            Self::All | Self::AllAgain => None,
+            Self::Only(markets) => Some(markets),
+        }
+    }
+}
+
 /// The account whose events a connection gets.
 #[derive(Debug)]
 struct Account {
     caller: Caller,
-    /// Only the events of these markets; none for all.
-    markets: Option<BTreeSet<MarketNo>>,
+    /// Whose events it gets.
+    markets: Markets,
     /// Whether its key's orders are cancelled when the connection is lost.
     cancel_on_disconnect: bool,
 }

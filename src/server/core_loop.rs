@@ -3,7 +3,7 @@
 //! A turn, in this order, each step bounded, but that a change is copied for all who follow it, and sent to those of
 //! them for whom much waits already:
 //! 1. what epoll reports: new clients, bytes in, room to send; and held requests whose limit has room again;
-//! 2. requests: first the cancels of all ready connections, whose answers leave at once, but of very many orders; then
+//! 2. requests: first the cancels of ready connections, whose answers leave at once, but of very many orders; then
 //!    the rest, with at most [`super::trading::SIGNATURES_PER_TURN`] signature checks, fairly by address
 //!    (`connections/fair.rs`). After each, the journal's thread is woken and answers that are due leave before the next
 //!    begins. Before the first stream's client is heard, frames of the log;

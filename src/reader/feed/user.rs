@@ -16,8 +16,8 @@
 //! - With `"cancel_on_disconnect": true` the orders placed with the shown key are cancelled when the stream ends,
 //!   whoever ends it, except by the server's own stop; `false` revokes that.
 //! - A client that named markets sees gaps in the numbers, which are events of other markets. One that subscribes to
-//!   none with its credentials, or leaves the last that it named, follows all; naming some later changes nothing then,
-//!   whether it shows its credentials again or not.
+//!   none with its credentials follows all, and naming some later changes nothing, whether it shows them again or not.
+//!   One that leaves the last that it named follows all until it names some again.
 //! - A maker is shown its own part of a trade, the taker every maker's part.
 
 use super::super::ask::Refused;
@@ -29,8 +29,8 @@ use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::makers::Makers;
 use super::recent::{Event, Step, What};
-use super::{Account, Feed, Subscriber, unauthorized, write_stamp, write_unknown};
-use crate::domain::{ApiKey, MarketNo, Position, Shares, TimeMs, TradeId, WalletNo};
+use super::{Account, Feed, Markets, Subscriber, unauthorized, write_stamp, write_unknown};
+use crate::domain::{ApiKey, Position, Shares, TimeMs, TradeId, WalletNo};
 use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -79,13 +79,13 @@ impl Reader {
 /// What a message names that is not there, each with its field.
 type Unknown<'a> = Vec<(&'static str, &'a str)>;
 
-/// The markets that a follower is narrowed to by a message, none for all of its account's; and the names that mean none.
+/// The markets that a follower is narrowed to by a message, and the names that mean none.
 fn narrowed<'a>(
     account: Option<&Account>,
     caller: &Caller,
     ask: &Ask<'a>,
     reader: &Reader,
-) -> Result<(Option<BTreeSet<MarketNo>>, Unknown<'a>), Refused> {
+) -> Result<(Markets, Unknown<'a>), Refused> {
     let mut unknown = Vec::new();
     let mut named = BTreeSet::new();
     for (text, id) in &ask.markets {
@@ -96,21 +96,28 @@ fn narrowed<'a>(
     }
     // Some clients show their credentials with every message: only those of another key begin anew.
     let same_key = |known: &Caller| (known.principal, known.key) == (caller.principal, caller.key);
-    let widens = ask.credentials.is_some() && ask.operation == Operation::Subscribe && ask.markets.is_empty();
+    let names_none = ask.markets.is_empty();
+    let widens = ask.credentials.is_some() && ask.operation == Operation::Subscribe && names_none;
     let goes_on = account.filter(|account| same_key(&account.caller) && !widens);
-    let before = goes_on.and_then(|account| account.markets.clone());
-    let is_narrowed = if goes_on.is_some() { before.is_some() } else { !ask.markets.is_empty() };
-    let mut markets = before.unwrap_or_default();
-    match ask.operation {
-        Operation::Subscribe => markets.extend(&named),
-        Operation::Unsubscribe => markets.retain(|market| !named.contains(market)),
+    let markets = match (goes_on.map(|account| account.markets.clone()), ask.operation) {
+        (None | Some(Markets::AllAgain), Operation::Subscribe) if !names_none => Markets::Only(named),
+        (None | Some(Markets::All), _) => Markets::All,
+        (Some(Markets::AllAgain), _) => Markets::AllAgain,
+        (Some(Markets::Only(mut markets)), Operation::Subscribe) => {
+            markets.extend(&named);
+            Markets::Only(markets)
+        }
+        (Some(Markets::Only(mut markets)), Operation::Unsubscribe) => {
+            let had_some = !markets.is_empty();
+            markets.retain(|market| !named.contains(market));
+            if had_some && markets.is_empty() { Markets::AllAgain } else { Markets::Only(markets) }
+        }
+    };
+    let count = markets.only().map_or(0, BTreeSet::len);
+    if SUBSCRIPTIONS_MAX < count {
+        return Err(ask::too_many(count));
     }
-    if SUBSCRIPTIONS_MAX < markets.len() {
-        return Err(ask::too_many(markets.len()));
-    }
-    // A client of the venue widens to all markets by leaving the last of those that it named.
-    let left_last = ask.operation == Operation::Unsubscribe && markets.is_empty();
-    Ok(((is_narrowed && !left_last).then_some(markets), unknown))
+    Ok((markets, unknown))
 }
 
 impl Feed {
@@ -222,9 +229,7 @@ impl Feed {
         };
         let (subscribers, stream_id) = (&self.subscribers, &self.ids.now);
         let follows = |client: &u32| match subscribers.get(*client as usize) {
-            Some(Some(Subscriber::User(Some(account)))) => {
-                account.markets.as_ref().is_none_or(|markets| markets.contains(&row.market))
-            }
+            Some(Some(Subscriber::User(Some(account)))) => account.markets.have(row.market),
             _ => false,
         };
         self.out.tell(clients.iter().copied().filter(follows), |out| {
@@ -265,10 +270,10 @@ impl Feed {
             let word = if operation == Operation::Subscribe { "subscribed" } else { "unsubscribed" };
             json.open_object().key("type").text(word).key("channel").text("user");
             json.key("markets").open_array();
-            for market in account.markets.iter().flatten() {
+            for market in account.markets.only().into_iter().flatten() {
                 json.condition(&reader.market(*market).condition);
             }
-            json.close_array().key("all_markets").boolean(account.markets.is_none());
+            json.close_array().key("all_markets").boolean(account.markets.only().is_none());
             json.key("refused").open_array();
             write_unknown(json, unknown);
             json.close_array().key("sequence").number(reader.events_of(&account.caller));

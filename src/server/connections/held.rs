@@ -4,7 +4,8 @@
 //!
 //! A connection's answers count while they are more than [`KEPT_BYTES_MAX`], and so does its buffer of requests. When
 //! the sum is at [`HELD_BYTES_MAX`], a read whose answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream
-//! ends if a message would leave it with more than that; smaller ones go on, as each connection's share is bounded. From
+//! ends if a message would leave it with more than that, unless it has read everything before and the sum is below one
+//! and a half of that; smaller ones go on, as each connection's share is bounded. From
 //! [`REQUESTS_BYTES_MAX`] on, a request that grows above [`KEPT_BYTES_MAX`] is refused, unless it is an operator's, so
 //! that requests leave room for answers. A buffer of answers is counted after it has grown, so the sum may be above the
 //! limit by as much as the last one grew.
@@ -90,6 +91,11 @@ impl Share<'_> {
     /// Whether `bytes` more fit for a stream that then holds more than every connection may.
     pub(crate) fn takes_more(self, bytes: usize) -> bool {
         self.has_room(bytes, HELD_BYTES_MAX)
+    }
+
+    /// Whether `bytes` more fit for a stream whose client has read all that came before: half as much again.
+    pub(crate) fn takes_more_of_reader(self, bytes: usize) -> bool {
+        self.has_room(bytes, HELD_BYTES_MAX / 2 * 3)
     }
 
     /// Whether the buffer of a request may count for `bytes` more; an operator's always may. Loops that ask at the same

@@ -59,8 +59,8 @@ enum Pass {
 
 /// Step 2: requests.
 impl CoreLoop {
-    /// Serves the cancels of all ready connections and sends their answers before any other request begins: one
-    /// signature check takes longer than all of this.
+    /// Serves the cancels of ready connections, of as many as a pass has time for, and sends their answers before any
+    /// other request begins: one signature check takes longer than most of this.
     pub(super) fn serve_cancels(&mut self, phase: Phase) -> bool {
         let ready = self.connections.noted(List::Ready);
         let Some(trade) = self.trade.as_mut() else {
@@ -100,9 +100,9 @@ impl CoreLoop {
             if next.is_some_and(|next| self.serve(next, phase, Pass::All)) {
                 took = true;
                 self.see_out(phase);
-                if until_ns <= self.shared.clock.elapsed_ns() {
-                    break;
-                }
+            }
+            if until_ns <= self.shared.clock.elapsed_ns() {
+                break;
             }
         }
         // A time of their own, or requests that need no check could keep them out.

@@ -431,8 +431,8 @@ fn due_for_answer(party: Party, bytes: usize) -> Due {
 
 /// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. Behind more
 /// than [`QUEUED_BYTES_MAX`] it does not wait for the stream's turn, unless the client does not read. When all clients
-/// together leave too much unread, the socket gets at once what it takes, so that only a client that does not read is
-/// ended, however long the frame is. A connection that holds little is served in any case.
+/// together leave too much unread, the socket gets at once what it takes, and a client that has read everything is not
+/// ended for a long frame. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
     if unread_bytes(connection) == 0 && QUEUED_BYTES_MAX < connection.line.unsent() {
         send_now(connection);
@@ -441,7 +441,9 @@ fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(
     if is_full {
         send_now(connection);
         connection.count_held(held);
-        if 0 < connection.line.unsent() && !takes(connection, frame, held) {
+        let share = held.of(connection.door, connection.peer);
+        let has_read_all = connection.line.unsent() == 0 && share.takes_more_of_reader(frame.len());
+        if !has_read_all && !takes(connection, frame, held) {
             return Err(BUSY);
         }
     }

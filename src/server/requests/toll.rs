@@ -280,12 +280,13 @@ const fn scopes(endpoint: Endpoint) -> &'static [Scope] {
 }
 
 /// What a request costs where not all cost one.
-const COSTS: [&str; 6] = [
+const COSTS: [&str; 7] = [
     "a request costs 1",
     "POST /orders costs as many as it has orders, POST /replace as many as it places",
     "DELETE /orders costs 1 for each 16 orders begun",
     "what cancels by token or key costs 1 more afterwards for each 1,024 open orders that it looked at and left",
     "a message on a stream costs 1, and 1 more for each 16 KiB of its answer",
+    "each 32 KiB of a body cost its address 1 more afterwards, whatever becomes of the request",
     "what costs more than a burst costs the burst",
 ];
 
