@@ -30,9 +30,12 @@ pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
         figures::note(format!("{turn} import, client's CPU"), client.cpu_s, Unit::S);
         figures::note(format!("{turn} import, client's memory"), bytes(client.resident_mib), Unit::Bytes);
         let after = server.threads();
-        for ((name, cpu_s), (_, cpu_s_before)) in after.iter().zip(&before) {
-            println!("  {name}: {:.2} s of CPU", cpu_s - cpu_s_before);
-            figures::note(format!("{turn} import, CPU of {name}"), cpu_s - cpu_s_before, Unit::S);
+        for (name, cpu_s) in &after {
+            let earlier = before.iter().find(|(known, _)| known == name).map_or(0.0, |(_, cpu_s)| *cpu_s);
+            // Threads that have ended took their time with them.
+            let cpu_s = (cpu_s - earlier).max(0.0);
+            println!("  {name}: {cpu_s:.2} s of CPU");
+            figures::note(format!("{turn} import, CPU of {name}"), cpu_s, Unit::S);
         }
         let resident_mib = peak_mib(server.child.id());
         println!("  exchange: {resident_mib} MiB resident at most");
@@ -132,8 +135,8 @@ impl Server {
             let name = std::fs::read_to_string(task.path().join("comm")).unwrap_or_default();
             // The search's helpers come and go with their times, so they count as one.
             let name = name.trim().trim_end_matches(|last: char| last.is_ascii_digit() || last == '-');
-            let name =
-                if name.starts_with("outcry") || name == "journal" { name } else { "search's helpers" };
+            let is_own = ["outcry", "journal", "snapshot"].iter().any(|own| name.starts_with(own));
+            let name = if is_own { name } else { "search's helpers" };
             let cpu_s = thread_seconds(&task.path()).unwrap_or(0.0);
             match all.iter_mut().find(|(known, _)| known == name) {
                 Some((_, sum)) => *sum += cpu_s,

@@ -15,9 +15,12 @@ use crate::watch::FamilyWatch;
 const BENCHES: [&str; 9] =
     ["cancels", "catalog", "matching", "reads", "restart", "roundtrip", "search", "streams", "wallets"];
 
-/// Environment variables that change what is measured; those that are set are part of the recorded
-/// command.
+/// Environment variables that change what is measured, besides the server's own settings; those that are set are part
+/// of the recorded command.
 const SETTINGS: [&str; 2] = ["ROUNDTRIP_DURABILITY", "RUSTFLAGS"];
+
+/// How variables begin that are settings of the server.
+const OF_SERVER: &str = "OUTCRY_";
 
 /// The profile that `cargo bench` uses by default.
 pub(crate) const PROFILE: &str = "bench";
@@ -51,10 +54,13 @@ fn known(name: &str) -> Result<(), String> {
     Err(format!("bench: got {name}; allowed: {}", BENCHES.join(", ")))
 }
 
-/// Those of [`SETTINGS`] that are set, as a shell takes them.
+/// Those of [`SETTINGS`] and of the server's settings that are set, as a shell takes them.
 fn set() -> Vec<String> {
-    let one = |name: &str| std::env::var(name).ok().map(|value| format!("{name}={value}"));
-    SETTINGS.into_iter().filter_map(one).collect()
+    let counts = |name: &str| SETTINGS.contains(&name) || name.starts_with(OF_SERVER);
+    let all = std::env::vars().filter(|(name, _)| counts(name));
+    let mut set: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
+    set.sort();
+    set
 }
 
 /// The command that repeats this benchmark; files are named without their folders.

@@ -284,10 +284,10 @@ fn or(text: String, empty: &str) -> String {
 
 fn said(program: &str, words: &[&str]) -> String {
     let output = Command::new(program).args(words).output();
-    output.map_or_else(
-        |_| UNKNOWN.to_owned(),
-        |output| String::from_utf8_lossy(&output.stdout).trim().to_owned(),
-    )
+    match output {
+        Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
+        _ => UNKNOWN.to_owned(),
+    }
 }
 
 /// What `/proc/cpuinfo` says of the first CPU (proc(5)).

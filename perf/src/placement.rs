@@ -51,6 +51,11 @@ impl Thread {
         self.wait.starts_with("spin")
     }
 
+    /// Whether it only spins: one that sleeps after a while notices nothing of what is taken from it then.
+    pub(crate) fn never_sleeps(&self) -> bool {
+        self.wait == "spin"
+    }
+
     fn text(&self) -> String {
         let place = self.cpu.map_or_else(|| "on any CPU".to_owned(), |cpu| format!("on CPU {cpu}"));
         format!("{} {place} ({})", self.name, self.wait)

@@ -120,7 +120,7 @@ fn keep_in(folder: &Path, record: &Record) -> Result<String, String> {
     std::fs::create_dir_all(folder).map_err(|fault| format!("{}: {fault}", folder.display()))?;
     let mut name = format!("{stem}.json");
     let mut number = 2;
-    while is_of_another_command(&folder.join(&name), record)? {
+    while is_of_another(&folder.join(&name), record)? {
         name = format!("{stem}-{number}.json");
         number += 1;
     }
@@ -128,11 +128,14 @@ fn keep_in(folder: &Path, record: &Record) -> Result<String, String> {
     Ok(name)
 }
 
-fn is_of_another_command(path: &Path, record: &Record) -> Result<bool, String> {
+/// Whether a file is a record of another command, profile or machine, which this one does not replace.
+fn is_of_another(path: &Path, record: &Record) -> Result<bool, String> {
     if !path.exists() {
         return Ok(false);
     }
-    Ok(Record::read(path)?.environment().command != record.environment().command)
+    let (kept, new) = (Record::read(path)?, record.environment());
+    let kept = kept.environment();
+    Ok(kept.command != new.command || kept.profile != new.profile || !new.replaces(kept))
 }
 
 fn of_folder(folder: &Path) -> Option<PathBuf> {

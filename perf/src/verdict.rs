@@ -38,8 +38,8 @@ pub(crate) struct Meanwhile {
     pub(crate) text: String,
 }
 
-/// The known loss of each CPU while the load was on. A trading loop that spun knows it from its own rounds; a loop that
-/// slept, and the client, from how long they waited for the CPU.
+/// The known loss of each CPU while the load was on. A trading loop that only spun knows it from its own rounds; a loop
+/// that slept, if only after a while, and the client, from how long they waited for the CPU.
 pub(crate) fn meanwhile(
     loops: &[LoopBusy],
     threads: &[Thread],
@@ -48,7 +48,7 @@ pub(crate) fn meanwhile(
     let of_thread = |thread: &Thread| {
         let told = loops.iter().find(|told| told.name == thread.name)?;
         let (cpu, name) = (thread.cpu?, &told.name);
-        if thread.spins() {
+        if thread.never_sleeps() {
             let away = told.away.as_ref().filter(|_| told.busy <= NOTICING_BUSY_MAX)?;
             let lost_percent = away.lost_percent;
             let text = format!(

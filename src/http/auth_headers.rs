@@ -13,6 +13,8 @@ use crate::domain::Dialect;
 pub struct AuthHeaders<'a> {
     /// The family of the headers.
     pub dialect: Dialect,
+    /// Whether their names came in lower case, as Rust clients write them.
+    pub in_lower_case: bool,
     /// `…_ADDRESS`: the wallet that signs.
     pub address: Option<&'a str>,
     /// `…_SIGNATURE`: EIP-712 for L1, HMAC for L2.
@@ -47,6 +49,7 @@ impl<'a> AuthHeaders<'a> {
     pub const fn none(dialect: Dialect) -> Self {
         Self {
             dialect,
+            in_lower_case: false,
             address: None,
             signature: None,
             timestamp: None,
@@ -98,10 +101,12 @@ pub(crate) fn credential(name: &[u8]) -> Option<(Dialect, Credential)> {
 /// Puts one credential header into `headers`.
 pub(crate) fn note<'a>(
     headers: &mut Option<AuthHeaders<'a>>,
+    name: &[u8],
     (dialect, credential): (Dialect, Credential),
     value: &'a str,
 ) -> Result<(), BadRequest> {
-    let headers = headers.get_or_insert(AuthHeaders::none(dialect));
+    let in_lower_case = name.first().is_some_and(u8::is_ascii_lowercase);
+    let headers = headers.get_or_insert(AuthHeaders { in_lower_case, ..AuthHeaders::none(dialect) });
     if headers.dialect != dialect {
         return Err(BadRequest::FamiliesMixed);
     }

@@ -36,7 +36,7 @@ pub struct Limits {
 impl Limits {
     /// What the server holds every request to.
     pub const SERVED: Self =
-        Self { line_bytes: 8 * 1024, head_bytes: 16 * 1024, headers: 64, body_bytes: 1024 * 1024 };
+        Self { line_bytes: 12 * 1024, head_bytes: 16 * 1024, headers: 64, body_bytes: 1024 * 1024 };
 }
 
 /// What the client wants done.
@@ -168,7 +168,7 @@ macro_rules! bad_requests {
 
 bad_requests! {
     /// The request line is longer than the limit.
-    LineTooLong = 414, "request line is longer than 8192 bytes";
+    LineTooLong = 414, "request line is longer than 12288 bytes";
     /// The request line is not `METHOD /target HTTP/1.1`.
     LineMalformed = 400, "request line is malformed";
     /// The version is neither HTTP/1.1 nor HTTP/1.0.
@@ -408,7 +408,7 @@ impl<'a> Picked<'a> {
                 Ok(())
             }
             b's' | b'k' | b'p' => match auth_headers::credential(name) {
-                Some(credential) => auth_headers::note(&mut head.auth, credential, text(value)?),
+                Some(credential) => auth_headers::note(&mut head.auth, name, credential, text(value)?),
                 None => Ok(()),
             },
             _ => Ok(()),

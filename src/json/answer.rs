@@ -54,7 +54,7 @@ pub struct Refusal<'a> {
     pub retry_after_s: Option<u32>,
     /// Which check failed, as JSON; only `outcry dev` says so.
     pub explain: Option<&'a [u8]>,
-    /// By which `errorMsg` is worded: Polymarket's clients match on the text of `error` there too.
+    /// By which `errorMsg` is worded.
     pub dialect: Dialect,
 }
 
@@ -109,7 +109,9 @@ pub fn order_accepted(json: &mut Writer<'_>, order: &Accepted<'_>) {
 pub fn order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     json.open_object();
     error_fields(json, refusal);
-    refused_result(json, refusal);
+    let wire = refusal.reject.wire();
+    let text = if refusal.dialect == Dialect::Poly { wire.error } else { wire.error_msg };
+    refused_result(json, refusal, text);
     json.close_object();
 }
 
@@ -118,7 +120,10 @@ pub fn order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
 pub fn batch_order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     json.open_object();
     detail_fields(json, refusal);
-    refused_result(json, refusal);
+    // The clients of both venues match on one text there.
+    let wire = refusal.reject.wire();
+    let text = if refusal.dialect == Dialect::Service { wire.error_msg } else { wire.error };
+    refused_result(json, refusal, text);
     json.close_object();
 }
 
@@ -239,11 +244,9 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     }
 }
 
-fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
-    let wire = refusal.reject.wire();
-    let text = if refusal.dialect == Dialect::Poly { wire.error } else { wire.error_msg };
+fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>, error_msg: &'static str) {
     json.key("success").boolean(false);
-    json.key("errorMsg").pieces(|pieces| fill(pieces, text, refusal));
+    json.key("errorMsg").pieces(|pieces| fill(pieces, error_msg, refusal));
     json.key("orderID").text("");
     if let Some(id) = refusal.id {
         json.key("orderHash").order_id(id);

@@ -75,6 +75,7 @@ fn filters_name_what_they_cannot_take() {
             let tag = "a whole number, or the id of a tag";
             refused(&mut site, &format!("{list}?limit=1&{name}=weather"), name, "weather", tag);
         }
+        refused(&mut site, &format!("{list}?limit=1&tag_match=some"), "tag_match", "some", "any or all");
         let amount = "a number from 0 up, with at most 6 places";
         for name in ["volume_min", "volume_max", "liquidity_min", "liquidity_num_max"] {
             taken(&mut site, &format!("{list}?limit=1&{name}=0.000001"));
@@ -262,6 +263,11 @@ fn a_tag_that_is_a_plain_name_filters_by_the_id_that_it_is_listed_with() {
     assert!(id.parse::<u64>().is_err(), "{id} is a text");
     let found = taken(&mut site, &format!("/markets?tag_id={id}"));
     assert_eq!(found[0]["conditionId"], *condition, "{found}");
+    let unknown = 999_999_999;
+    for (how, found) in [("any", true), ("all", false)] {
+        let query = format!("/markets?tag_id={id}&tag_id={unknown}&tag_match={how}");
+        assert_eq!(taken(&mut site, &query) != json!([]), found, "{how}");
+    }
     let others = taken(&mut site, &format!("/markets?limit=100&exclude_tag_id={id}"));
     assert!(others.as_array().unwrap().iter().all(|market| market["conditionId"] != *condition));
     site.exchange.stop();

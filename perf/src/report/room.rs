@@ -68,10 +68,10 @@ pub(crate) fn busiest(summary: &Summary) -> Option<&LoopBusy> {
     trading(summary).max_by(|one, other| one.busy.total_cmp(&other.busy))
 }
 
-/// The moments in which the busiest loop had no CPU while the load was on, if it spun and so noticed them.
+/// The moments in which the busiest loop had no CPU while the load was on, if it only spun and so noticed them.
 pub(super) fn away(summary: &Summary) -> Option<&Away> {
     let busiest = busiest(summary)?;
-    let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.spins());
+    let spins = summary.threads.iter().any(|thread| thread.name == busiest.name && thread.never_sleeps());
     busiest.away.as_ref().filter(|_| spins)
 }
 

@@ -141,10 +141,14 @@ impl Reader {
         let tag = |id: &str| catalog.shelf(ItemKind::Tag).by_key(id);
         let is_tag = |id: &str| tag(id).is_some();
         params.flags_without_effect(&["related_tags"])?;
-        let tags = [
-            items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug])),
-            named(params.tag_ids(&["tag_id"], is_tag)?, tag),
-        ];
+        let by_slug =
+            items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug]));
+        let ids = params.tag_ids(&["tag_id"], is_tag)?;
+        let by_id: Vec<_> = match params.text("tag_match")?.as_deref() {
+            None | Some("any") => named(ids, tag).into_iter().collect(),
+            Some("all") => ids.into_iter().flatten().map(|id| tag(&id).into_iter().collect()).collect(),
+            Some(other) => return Err(invalid("tag_match", other, "any or all")),
+        };
         let without = named(params.tag_ids(&["exclude_tag_id"], is_tag)?, tag).unwrap_or_default();
         Ok(Filter {
             active: params.flag("active")?,
@@ -152,7 +156,7 @@ impl Reader {
             archived: params.flag("archived")?,
             featured: params.flag("featured")?,
             cyom: params.flag("cyom")?,
-            tags: tags.into_iter().flatten().collect(),
+            tags: by_slug.into_iter().chain(by_id).collect(),
             without_tags: without,
             creator: params.text("creator")?,
             volume: params.amounts(&[["volume_min", "volume_max"], ["volume_num_min", "volume_num_max"]])?,

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `order`, `PLACEMENT` | an order was taken | `LIVE`, or `MATCHED` if nothing of it is left to trade |
 //! | `order`, `UPDATE` | it was filled while it rested | the same |
-//! | `order`, `CANCELLATION` | it ended with a rest unfilled, unless it took what there was and did not rest | `CANCELED`, or `CANCELED_MARKET_RESOLVED` |
+//! | `order`, `CANCELLATION` | it ended with a rest unfilled, unless it took what there was and did not rest | `CANCELED` |
 //! | `trade`, `TRADE` | the account took part in a trade, on one side or on both | `MATCHED`, and at once `CONFIRMED` |
 //!
 //! - So exactly one event ends an order: `CANCELLATION`, or the one with `MATCHED`. Its `reason` is `filled`,
@@ -31,7 +31,6 @@ use super::makers::Makers;
 use super::recent::{Event, Step, What};
 use super::{Account, Feed, Markets, Subscriber, unauthorized, write_stamp, write_unknown};
 use crate::domain::{ApiKey, Position, Shares, TimeMs, TradeId, WalletNo};
-use crate::journal::layout::RemovalReason;
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
 use std::collections::BTreeSet;
@@ -307,7 +306,6 @@ impl Stand {
 
     fn status(self, row: &OrderRow) -> &'static str {
         match (self.step, self.state) {
-            (Step::Ended, OrderState::Removed(RemovalReason::MarketResolved)) => "CANCELED_MARKET_RESOLVED",
             (Step::Ended, _) => "CANCELED",
             // An order that stopped with a rest is ended by the next event.
             (Step::Placed, OrderState::Filled) if row.stopped.is_some() => "LIVE",

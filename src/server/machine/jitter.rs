@@ -13,7 +13,7 @@ use crate::topology::checks::Gaps;
 
 /// The shortest gap: readings of the clock are only some tens of nanoseconds apart.
 pub(crate) const GAP_MIN_NS: u64 = 1_000;
-/// Gaps that are kept for one CPU; a hundred thousand a second would be a CPU that does nothing else.
+/// Gaps that are kept for one CPU, which ends its watch; a hundred thousand a second would be a CPU that does nothing else.
 const GAPS_MAX: usize = 1 << 20;
 
 /// Spins on every CPU of `cpus` at once for `time`: as in an exchange, where each of them has work.
@@ -62,7 +62,7 @@ struct Spun {
     threads_ns: Option<[u64; 2]>,
 }
 
-/// Reads the clock for as long as `time`, and keeps every gap.
+/// Reads the clock for as long as `time`, or until it has met [`GAPS_MAX`] gaps, and keeps every gap.
 fn spin(time: Duration, mut gaps_ns: Vec<u64>) -> Spun {
     let mut delay = RunDelay::of_this_thread();
     let mut threads_ns = Some([0; 2]);
@@ -74,11 +74,11 @@ fn spin(time: Duration, mut gaps_ns: Vec<u64>) -> Spun {
     };
     let began = Instant::now();
     let mut last = began;
-    while last.duration_since(began) < time {
+    while last.duration_since(began) < time && gaps_ns.len() < GAPS_MAX {
         let now = Instant::now();
         let gap = nanoseconds(now.duration_since(last));
         last = now;
-        if GAP_MIN_NS <= gap && gaps_ns.len() < GAPS_MAX {
+        if GAP_MIN_NS <= gap {
             gaps_ns.push(gap);
             if Gaps::LONG_NS <= gap {
                 had(Some(gap));

@@ -149,7 +149,12 @@ pub(super) fn list(caller: &Caller, query: &Query<'_>, job: Box<ReadJob>) -> Act
     let form = ListForm {
         metadata: is_true("metadata"),
         revoked: is_true("includeRevoked"),
-        dialect: caller.dialect,
+        // Kuest's client in Rust wants an object, its others a plain list.
+        wrapped: match caller.dialect {
+            Dialect::Poly => true,
+            Dialect::Kuest => caller.in_lower_case,
+            Dialect::Service => false,
+        },
     };
     let errand: Errand = Box::new(move |trade, _now| {
         let revoked_max = if form.metadata && form.revoked { REVOKED_LISTED_MAX } else { 0 };
@@ -177,7 +182,7 @@ pub(super) fn revoke(caller: &Caller, meant: ApiKey, job: Box<ReadJob>) -> ActJo
 struct ListForm {
     metadata: bool,
     revoked: bool,
-    dialect: Dialect,
+    wrapped: bool,
 }
 
 fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
@@ -193,9 +198,7 @@ fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
         json.close_array();
         return out;
     }
-    // Strict clients of two families want an object, the third a plain list.
-    let wrapped = form.dialect != Dialect::Service;
-    if wrapped {
+    if form.wrapped {
         json.open_object().key("apiKeys");
     }
     json.open_array();
@@ -203,7 +206,7 @@ fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
         json.uuid(key.api_key);
     }
     json.close_array();
-    if wrapped {
+    if form.wrapped {
         json.close_object();
     }
     out

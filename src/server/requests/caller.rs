@@ -30,6 +30,8 @@ pub(crate) struct Caller {
     pub(crate) api_key: ApiKey,
     /// Whose conventions the answer follows.
     pub(crate) dialect: Dialect,
+    /// Whether it is a client that writes its headers' names in lower case, as those in Rust do.
+    pub(crate) in_lower_case: bool,
 }
 
 /// Checks the callers of one loop.
@@ -107,7 +109,7 @@ impl Callers {
         let caller = caller.ok_or(Reject::Unauthorized)?;
         match intent {
             Intent::Write => Err(Reject::ReadonlyKey),
-            Intent::Read => Ok(of_entrance(caller, headers.dialect)),
+            Intent::Read => Ok(of_entrance(caller, headers)),
         }
     }
 
@@ -192,7 +194,7 @@ impl Callers {
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
         let window_s = self.window_s(intent);
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
-        Ok(of_entrance(caller, headers.dialect))
+        Ok(of_entrance(caller, headers))
     }
 
     /// Why [`Self::check`] refused this request: for people, in `dev`.
@@ -242,9 +244,10 @@ fn signed<'a>(headers: &AuthHeaders<'a>, head: &Head<'a>, route: &Route<'a>, bod
     }
 }
 
-fn of_entrance(caller: registrar::Caller, dialect: Dialect) -> Caller {
+fn of_entrance(caller: registrar::Caller, headers: &AuthHeaders<'_>) -> Caller {
     let registrar::Caller { principal, address, api_key } = caller;
-    Caller { principal, address, api_key, dialect }
+    let &AuthHeaders { dialect, in_lower_case, .. } = headers;
+    Caller { principal, address, api_key, dialect, in_lower_case }
 }
 
 /// The chain of a plan.

@@ -190,8 +190,9 @@ impl Reader {
                 };
                 return point.map(seen).into_iter().collect();
             }
-            Wanted::Span(start, end) if end <= start => return Vec::new(),
-            Wanted::Span(start, end) => (start, end - 1),
+            // Nothing is known from later than that.
+            Wanted::Span(start, end) if end <= start || now_s.max(last_s) < start => return Vec::new(),
+            Wanted::Span(start, end) => (start, (end - 1).min(now_s.max(last_s))),
             Wanted::Interval(Interval { back, .. }) => {
                 let start = back.map_or(first_s, |back| now_s.saturating_sub(back));
                 // The last price is later than now while the log is ahead of a clock that was set back.
