@@ -58,6 +58,7 @@ use super::process::clock::Steps;
 use super::process::roles;
 use super::process::signals::Ending;
 use super::reading::follows::Follows;
+use super::reading::waiting::UnderWay;
 use super::threads::executor::Turns;
 use super::threads::marks::Marks;
 use super::threads::mesh::Mesh;
@@ -142,6 +143,8 @@ pub(crate) struct CoreLoop {
     /// Keys whose orders leave because a connection was lost; and if others were lost meanwhile, up to where the log has
     /// the orders that leave next.
     losing: BTreeMap<KeyName, Option<Position>>,
+    /// Reads of its clients that are not answered yet.
+    reads: UnderWay,
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,
@@ -207,6 +210,7 @@ impl CoreLoop {
             unsent: VecDeque::new(),
             lost: Vec::new(),
             losing: BTreeMap::new(),
+            reads: UnderWay::new(),
             rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             disk_hangs: false,

@@ -12,6 +12,7 @@
 //! | `followed` | the state as far as the loop has followed the log, and the streams that are told of it |
 //! | `follows` | what a loop follows the log with: this role, or the feed alone |
 //! | `searching`, `searcher` | searches as the loop sees them, and the thread that does them |
+//! | `waiting` | whose read is next |
 //! | `key_acts` | what key-holders do to their keys |
 //! | `errors` | the catalogue of errors |
 
@@ -21,6 +22,7 @@ pub(super) mod follows;
 mod key_acts;
 pub(super) mod searcher;
 pub(super) mod searching;
+pub(super) mod waiting;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -48,6 +50,7 @@ use crate::ledger::{CHECKPOINT_FRAMES, HASH_LAG_BYTES_MAX, Ledger};
 use crate::reader::{self, ReadRequest, Reader};
 use followed::Followed;
 use searching::{Late, Searching};
+use waiting::Waiting;
 
 /// Unreadable places that are reported one by one; later ones are only counted.
 const UNREADABLE_SAID_MAX: usize = 100;
@@ -91,7 +94,7 @@ pub(crate) struct Reading {
     hashes: Hashes,
     prefixes: HostPrefixes,
     searching: Searching,
-    waiting: VecDeque<Box<ReadJob>>,
+    waiting: Waiting<Box<ReadJob>>,
     /// Requests whose owners' limits have no room yet.
     held: VecDeque<Box<ReadJob>>,
     /// The loop that this is on.
@@ -141,7 +144,7 @@ impl Reading {
             hashes,
             prefixes: parts.prefixes,
             searching: parts.searching,
-            waiting: VecDeque::new(),
+            waiting: Waiting::new(),
             held: VecDeque::new(),
             home: parts.home,
             own_count: 0,
@@ -163,7 +166,7 @@ impl Reading {
     /// Takes a request; it comes back by [`Self::next_done`].
     pub(crate) fn begin(&mut self, job: Box<ReadJob>) {
         self.own_count += usize::from(job.origin == self.home);
-        self.waiting.push_back(job);
+        self.waiting.push(job);
     }
 
     /// The next request that is answered.
@@ -208,7 +211,7 @@ impl Reading {
 
     /// True if a read can be answered without waiting for frames, a search can go on, or orders can leave memory.
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting.front().is_some_and(|job| job.tag <= self.applied())
+        self.waiting.first().is_some_and(|job| job.tag <= self.applied())
             || self.searching.has_work()
             || self.followed.can_shed()
     }
@@ -225,23 +228,31 @@ impl Reading {
         self.searching.begin_turn(elapsed_ms);
         let mut busy = self.follow(mark, now);
         let began = Instant::now();
+        let mut last = began;
         for _ in 0..READS_PER_TURN {
-            if READS_TIME < began.elapsed() {
+            if READS_TIME < last.duration_since(began) {
                 break;
             }
             let applied = self.applied();
-            let Some(job) = self.waiting.front() else {
+            let Some(job) = self.waiting.first() else {
                 break;
             };
             if applied < job.tag && elapsed_ms < job.deadline_ms {
                 break;
             }
-            let job = self.waiting.pop_front().expect("just looked at");
+            let (address, job) = (job.toll.address(), self.waiting.pop().expect("just looked at"));
             busy = true;
-            if applied < job.tag {
+            let later = if applied < job.tag {
                 self.answer_late(job);
-            } else if let Some(later) = self.answer(job, now) {
-                self.waiting.push_front(later);
+                None
+            } else {
+                self.answer(job, now)
+            };
+            let answered = Instant::now();
+            self.waiting.took(address, answered.duration_since(last));
+            last = answered;
+            if let Some(later) = later {
+                self.waiting.put_back(later);
                 break;
             }
         }
@@ -254,7 +265,7 @@ impl Reading {
         for _ in 0..self.held.len() {
             let mut job = self.held.pop_front().expect("they were just counted");
             let over = job.toll.release(self.followed.callers.moment);
-            if over { &mut self.waiting } else { &mut self.held }.push_back(job);
+            if over { self.waiting.push(job) } else { self.held.push_back(job) }
         }
     }
 

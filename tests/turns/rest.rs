@@ -48,16 +48,19 @@ fn a_reader_takes_no_more_from_its_own_loop_than_from_another() {
     const OPEN: usize = 8;
     const TAKEN_MAX: usize = 256;
     let data = folder();
-    let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
-    let read = b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n";
+    let proxy = Options { trusted_proxies: vec!["127.0.0.1".into()], ..options(&data, 1, 0) };
+    let mut rig = Rig::start_on_one_loop(&proxy).unwrap();
+    // Of an address each: one may have a quarter.
+    let read =
+        |client: usize| format!("GET /time HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: 10.0.0.{client}\r\n\r\n");
     let mut clients: Vec<TcpStream> = (0..CLIENTS).map(|_| connect(rig.http().port())).collect();
-    for client in &mut clients {
+    for (number, client) in clients.iter_mut().enumerate() {
         for _ in 0..OPEN {
-            assert!(ask(&mut rig, client, read).starts_with("HTTP/1.1 200"));
+            assert!(ask(&mut rig, client, read(number).as_bytes()).starts_with("HTTP/1.1 200"));
         }
     }
-    for client in &mut clients {
-        client.write_all(&read.repeat(OPEN)).unwrap();
+    for (number, client) in clients.iter_mut().enumerate() {
+        client.write_all(read(number).repeat(OPEN).as_bytes()).unwrap();
     }
     let (mut taken, mut answered, deadline) = (0, 0, Instant::now() + PATIENCE);
     while answered < CLIENTS * OPEN {

@@ -431,12 +431,14 @@ impl CoreLoop {
         let to = self.shared.plan.topology.reader_loop();
         // The reader answers what it has before it gets more.
         let has_room = self.follows.reading().map_or_else(|| self.mesh.may_post(to), Reading::has_room);
-        if !has_room {
+        let address = line.toll.address();
+        if !has_room || !self.reads.has_room(address) {
             return Step::Later;
         }
         if line.toll.pay(&self.shared.limits, endpoint, request.body.len(), self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
+        self.reads.begin(address);
         let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
         self.tally().reading.add_one();
         let number = line.open(intent);

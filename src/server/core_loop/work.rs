@@ -141,6 +141,7 @@ impl CoreLoop {
 
     /// Puts the answer of a read into its place in the line; a large one only if there is memory for it.
     pub(super) fn deliver(&mut self, mut job: ReadJob) {
+        self.reads.end(job.toll.address());
         // If the client is gone, so is the answer.
         let takes = self.connections.look(job.client.slot).is_none_or(|connection| {
             self.shared.held.of(connection.door, connection.peer).takes(job.answer.len())

@@ -1,0 +1,214 @@
+//! Reads that wait for the reader, fairly by address: who asks for what takes long waits for itself, and a read of another
+//! address stands behind the one that is being answered and not behind all that came before it.
+//!
+//! As with signature checks (`connections::fair`), this is start-time fair queuing. What a read costs is known once it is
+//! answered, so an address's next read begins at the end of its last one in a **virtual time** of nanoseconds of the
+//! reader, or now if it was idle; the earliest beginning is next, and is now.
+//!
+//! - Addresses that share a row of the table share its turns.
+//! - The reads of one address are answered in the order in which they came.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use crate::limits::Party;
+use crate::server::threads::mesh::POST_SLOTS;
+use crate::server::threads::message::ReadJob;
+
+/// Rows of the tables: few addresses that are busy at once share one.
+const ROWS: usize = 1 << 10;
+
+/// Reads of one address that a loop has under way: a part of what it may have in all, so that one address does not take
+/// the room of all others.
+const OF_ADDRESS_MAX: u16 = 64;
+
+const _: () = assert!(4 * OF_ADDRESS_MAX as usize <= POST_SLOTS, "four addresses at least have room");
+
+/// The reads of one address.
+#[derive(Debug)]
+struct Lane<T> {
+    address: Party,
+    /// The how-manieth lane it was to begin, for those with equal beginnings.
+    number: u64,
+    reads: VecDeque<T>,
+}
+
+/// What has an address.
+pub(super) trait OfAddress {
+    /// Where it came from.
+    fn address(&self) -> Party;
+}
+
+impl OfAddress for Box<ReadJob> {
+    fn address(&self) -> Party {
+        self.toll.address()
+    }
+}
+
+/// Reads that wait, in a lane for each address that has some.
+#[derive(Debug)]
+pub(super) struct Waiting<T> {
+    lanes: Vec<Lane<T>>,
+    /// How many lanes there were so far.
+    began: u64,
+    /// The virtual time.
+    now_ns: u64,
+    /// The end of the last read of each row's addresses.
+    ends_ns: Box<[u64; ROWS]>,
+}
+
+impl<T: OfAddress> Waiting<T> {
+    pub(super) fn new() -> Self {
+        Self { lanes: Vec::new(), began: 0, now_ns: 0, ends_ns: Box::new([0; ROWS]) }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// Adds a read behind the others of its address.
+    pub(super) fn push(&mut self, read: T) {
+        self.lane(read.address()).push_back(read);
+    }
+
+    /// Puts back the read that was taken last.
+    pub(super) fn put_back(&mut self, read: T) {
+        self.lane(read.address()).push_front(read);
+    }
+
+    /// The read whose turn it is.
+    pub(super) fn first(&self) -> Option<&T> {
+        self.lanes[self.next()?].reads.front()
+    }
+
+    /// Takes the read whose turn it is.
+    pub(super) fn pop(&mut self) -> Option<T> {
+        let next = self.next()?;
+        self.now_ns = self.beginning(&self.lanes[next]).0;
+        let read = self.lanes[next].reads.pop_front();
+        if self.lanes[next].reads.is_empty() {
+            self.lanes.swap_remove(next);
+        }
+        read
+    }
+
+    /// What an address's read took.
+    pub(super) fn took(&mut self, address: Party, time: Duration) {
+        let end_ns = &mut self.ends_ns[address.row(ROWS)];
+        let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        *end_ns = self.now_ns.max(*end_ns).saturating_add(took_ns);
+    }
+
+    fn lane(&mut self, address: Party) -> &mut VecDeque<T> {
+        let known = self.lanes.iter().position(|lane| lane.address == address);
+        let at = known.unwrap_or_else(|| {
+            self.began += 1;
+            self.lanes.push(Lane { address, number: self.began, reads: VecDeque::new() });
+            self.lanes.len() - 1
+        });
+        &mut self.lanes[at].reads
+    }
+
+    fn next(&self) -> Option<usize> {
+        (0..self.lanes.len()).min_by_key(|at| self.beginning(&self.lanes[*at]))
+    }
+
+    fn beginning(&self, lane: &Lane<T>) -> (u64, u64) {
+        (self.now_ns.max(self.ends_ns[lane.address.row(ROWS)]), lane.number)
+    }
+}
+
+/// How many reads of each address a loop has under way.
+#[derive(Debug)]
+pub(crate) struct UnderWay {
+    rows: Box<[u16; ROWS]>,
+}
+
+impl UnderWay {
+    pub(crate) fn new() -> Self {
+        Self { rows: Box::new([0; ROWS]) }
+    }
+
+    /// Whether one more of this address may begin.
+    pub(crate) fn has_room(&self, address: Party) -> bool {
+        self.rows[address.row(ROWS)] < OF_ADDRESS_MAX
+    }
+
+    /// One begins, for which there is room.
+    pub(crate) fn begin(&mut self, address: Party) {
+        self.rows[address.row(ROWS)] += 1;
+    }
+
+    /// One has its answer.
+    pub(crate) fn end(&mut self, address: Party) {
+        self.rows[address.row(ROWS)] -= 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    impl OfAddress for &str {
+        fn address(&self) -> Party {
+            Party::of_row(self.as_bytes()[0].into())
+        }
+    }
+
+    /// Addresses are letters; `a3` is a read of `a` that takes 3 ns, and `.` a turn.
+    fn turns(script: &str) -> String {
+        let mut waiting = Waiting::new();
+        let mut taken = Vec::new();
+        for word in script.split_whitespace() {
+            if word != "." {
+                waiting.push(word);
+                continue;
+            }
+            let read = waiting.pop().unwrap_or("-");
+            if let Ok(ns) = read[1..].parse() {
+                waiting.took(read.address(), Duration::from_nanos(ns));
+            }
+            taken.push(read);
+        }
+        taken.join(" ")
+    }
+
+    #[test]
+    fn whose_reads_took_longest_waits_for_itself() {
+        for (script, taken) in [
+            ("a1 b1 . . .", "a1 b1 -"),
+            ("a9 a8 a7 b1 b2 b3 . . . . . .", "a9 b1 b2 b3 a8 a7"),
+            ("a9 a9 . b1 c1 . . .", "a9 b1 c1 a9"),
+            // Nobody saves up while it is idle.
+            ("a9 . a9 . b3 b3 b3 b3 b3 a1 . . . . . .", "a9 a9 b3 b3 b3 b3 a1 b3"),
+            ("a1 a2 a3 . . .", "a1 a2 a3"),
+        ] {
+            assert_eq!(turns(script), taken, "{script}");
+        }
+    }
+
+    #[test]
+    fn a_read_that_is_put_back_is_the_next_of_its_address() {
+        let mut waiting = Waiting::new();
+        waiting.push("a1");
+        waiting.push("a2");
+        let first = waiting.pop().expect("two wait");
+        waiting.put_back(first);
+        assert_eq!(waiting.first(), Some(&"a1"));
+        assert_eq!([waiting.pop(), waiting.pop(), waiting.pop()], [Some("a1"), Some("a2"), None]);
+        assert!(waiting.is_empty());
+    }
+
+    #[test]
+    fn one_address_leaves_room_for_the_others() {
+        let mut under_way = UnderWay::new();
+        let [one, other] = ["a", "b"].map(|address| address.address());
+        for _ in 0..OF_ADDRESS_MAX {
+            assert!(under_way.has_room(one));
+            under_way.begin(one);
+        }
+        assert!(!under_way.has_room(one) && under_way.has_room(other));
+        under_way.end(one);
+        assert!(under_way.has_room(one));
+    }
+}
