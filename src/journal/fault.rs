@@ -117,6 +117,15 @@ pub enum Fault {
     DataDirInUse(PathBuf),
     /// Another process has this log file.
     LogInUse(PathBuf),
+    /// The directory is a copy of another one, whose exchange runs, and does not say so.
+    OriginalRuns {
+        /// The original's log.
+        log: PathBuf,
+        /// The original.
+        owner: PathBuf,
+        /// The copy.
+        data_dir: PathBuf,
+    },
     /// The data directory does not survive the machine, and `durable` was asked for.
     NotDurable {
         /// The data directory.
@@ -337,8 +346,15 @@ impl fmt::Display for Fault {
             Self::LogInUse(path) => write!(
                 out,
                 "log_path: {} is in use by another process; --new-identity if data_dir is a copy of its data \
-                 directory, or else another log_path",
+                 directory, and another log_path unless none is set",
                 path.display()
+            ),
+            Self::OriginalRuns { log, owner, data_dir } => write!(
+                out,
+                "data_dir: {} has the identity of {}, whose exchange runs with the log {}; --new-identity if it is a copy",
+                data_dir.display(),
+                owner.display(),
+                log.display()
             ),
             Self::NotDurable { data_dir, file_system } => write!(
                 out,

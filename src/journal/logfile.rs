@@ -84,6 +84,12 @@ fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
     Some((path, owner))
 }
 
+/// Whose the log at `path` is, if a process has it. What that writes meanwhile is not looked at.
+pub(crate) fn in_use(path: &Path) -> Option<Owner> {
+    let file = LogFile::is_in_use(path).then(|| File::open(path).ok())??;
+    Some(read_left(&file, path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner)
+}
+
 /// The log, other than `ours`, that the last process of the heir's data directory left, in `directory` or where `known`
 /// says that it had it, if it ran in this boot and in `epoch`; or that of the directory that this one was copied or moved
 /// from. A fault if the known one may not be read.

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::Fault;
 use super::history::{History, Segments};
-use super::logfile::{Left, LogFile, known_path, left_elsewhere};
+use super::logfile::{Left, LogFile, Owner, in_use, known_path, left_elsewhere};
 use super::open::Claimed;
 use super::scan::Scan;
 use crate::domain::Position;
@@ -93,10 +93,12 @@ pub(crate) fn refuse_elsewhere(
     found: &Scan,
     segments: &Arc<Segments>,
 ) -> Result<bool, Fault> {
+    let known = known_path(heir.data_dir);
+    refuse_beside_original(known.as_deref().filter(|known| *known != log_path), heir)?;
     if found.is_closed() {
         return Ok(false);
     }
-    let places = (shared_memory, known_path(heir.data_dir));
+    let places = (shared_memory, known);
     let Some((log, owner)) = left_elsewhere(places, log_path, heir, found.epoch)? else {
         return Ok(false);
     };
@@ -106,16 +108,35 @@ pub(crate) fn refuse_elsewhere(
         return Err(Fault::NoCopy { log, data_dir });
     }
     let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
-    match fit(left, found, segments, heir, &mut Vec::new()).ok().flatten() {
-        None => Ok(false),
-        Some(fit) if fit.more_bytes == 0 => Ok(true),
-        Some(_) if !is_own && heir.claimed == Claimed::AsItIs => {
-            Err(Fault::LogOfOtherDirectory { log, owner: owner.data_dir, data_dir })
-        }
-        Some(_) => {
+    let of_other = |log| {
+        Err(Fault::LogOfOtherDirectory { log, owner: owner.data_dir.clone(), data_dir: data_dir.clone() })
+    };
+    let may_be_copy = !is_own && heir.claimed == Claimed::AsItIs;
+    match fit(left, found, segments, heir, &mut Vec::new()) {
+        // Its original went on after the copy was made.
+        Err(Fault::LogAhead { .. }) if may_be_copy => of_other(log),
+        Err(_) | Ok(None) => Ok(false),
+        Ok(Some(fit)) if fit.more_bytes == 0 => Ok(true),
+        Ok(Some(_)) if may_be_copy => of_other(log),
+        Ok(Some(_)) => {
             let owner = Uuid::from_bytes(owner.exchange);
             Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
         }
+    }
+}
+
+/// Refuses a copy that does not say so while its original runs, whose log is `known` from the original.
+fn refuse_beside_original(known: Option<&Path>, heir: &Heir<'_>) -> Result<(), Fault> {
+    let original = known.and_then(|log| Some((log, in_use(log)?)));
+    let is_original =
+        |owner: &Owner| owner.exchange == *heir.exchange.as_bytes() && owner.place != heir.place;
+    match original.filter(|(_, owner)| is_original(owner)) {
+        None => Ok(()),
+        Some((log, owner)) => Err(Fault::OriginalRuns {
+            log: log.to_path_buf(),
+            owner: owner.data_dir,
+            data_dir: heir.data_dir.to_path_buf(),
+        }),
     }
 }
 

@@ -318,6 +318,14 @@ fn a_running_original_keeps_its_copy_out() {
     let options = Options { shared_memory: home.memory.path().to_path_buf(), ..copied.options() };
     let refused = open_on(options, Disk::default(), BOOT);
     assert!(matches!(refused, Err(Fault::LogInUse(_))));
+    // Nor is another place for its log a way around that.
+    let elsewhere = |claimed| {
+        let log_path = Some(copied.memory.path().join("its-own"));
+        open_on(Options { log_path, claimed, ..copied.options() }, Disk::default(), BOOT)
+    };
+    let refused = elsewhere(Claimed::AsItIs).unwrap_err();
+    assert!(matches!(&refused, Fault::OriginalRuns { .. }) && refused.to_string().contains("--new-identity"));
+    start(elsewhere(Claimed::NewIdentity).unwrap()).writer.stop(TimeMs(3)).unwrap();
     started.writer.stop(TimeMs(2)).unwrap();
 }
 
