@@ -139,7 +139,7 @@ fn refused_bytes() -> Vec<(&'static str, Vec<u8>, u16)> {
     vec![
         ("two families", of("/time", families, b""), 400),
         ("too many headers", of("/time", &many, b""), 431),
-        ("a long target", of(&format!("/positions?market={}", "0".repeat(9_000)), "", b""), 414),
+        ("a long target", of(&format!("/positions?market={}", "0".repeat(13_000)), "", b""), 414),
         ("a large body", request("POST", "/order", &lines(""), &vec![b' '; 2 << 20]), 413),
         ("no length of a chunk", chunks.into_bytes(), 400),
     ]

@@ -7,7 +7,7 @@ use super::facts::names_tokens;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
 use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
-use crate::domain::amount::ONE;
+use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
 
@@ -126,8 +126,8 @@ impl ImportedMarket {
     }
 }
 
-/// The largest minimum size of orders: with a larger one a market would take no order at all.
-const MIN_SIZE_MAX: u64 = 1_000_000 * ONE;
+/// The largest minimum size of orders, which is the largest order: with a larger one a market would take none at all.
+const MIN_SIZE_MAX: u64 = ORDER_AMOUNT_MAX;
 
 /// One row while it is read; each part that is refused is named.
 struct Reader<'a> {
@@ -203,7 +203,8 @@ impl Reader<'_> {
             return Ok(defaults.min_size);
         };
         let size = scaled(&text, 6).filter(|size| *size <= MIN_SIZE_MAX);
-        size.map(Shares).ok_or_else(|| self.wrong("orderMinSize", "0 to 1000000 shares in millionths"))
+        size.map(Shares)
+            .ok_or_else(|| self.wrong("orderMinSize", "0 to 1000000000 shares, at most six decimals"))
     }
 
     fn fee(&self, defaults: &MarketDefaults) -> Result<FeeSchedule, Refused> {

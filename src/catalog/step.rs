@@ -110,7 +110,7 @@ pub struct MarketUpdate {
 /// trades on past its end costs its traders money, so a row that says closed closes it each time
 /// the row comes, even if the operator had opened it again. A tick costs nobody anything, so an
 /// unchanged text leaves the operator's tick alone. Nothing is lost by that: the exchange writes a
-/// text only after everything that the text changes.
+/// text only after everything that the text changes. A result that a live market does not take is told each time.
 #[must_use]
 pub fn market_step(
     known: Option<&KnownMarket<'_>>,
@@ -136,7 +136,11 @@ pub fn market_step(
         tick: Some(market.tick).filter(|tick| said.raw(TICK).is_some() && free && *tick != known.tick),
         closes: closes && !is_final && known.mode != Mode::Closed,
         payout: market.payout.filter(|_| free),
-        kept: if text.is_some() { kept(known, market, &said) } else { Vec::new() },
+        kept: if text.is_some() {
+            kept(known, market, &said)
+        } else {
+            untaken_result(known, market).into_iter().collect()
+        },
         text,
     };
     if update == MarketUpdate::default() { MarketStep::Keep } else { MarketStep::Update(update) }
@@ -174,10 +178,14 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     if said.raw(TICK).is_some() && market.tick != known.tick && is_live {
         kept.push(kept_tick(&row, market.tick, LIVE_TICK));
     }
-    if market.payout.is_some() && is_live {
-        kept.push(kept_result(&row, LIVE_RESULT));
-    }
+    kept.extend(untaken_result(known, market));
     kept
+}
+
+/// As [`kept`], for a result that a live market waits for: told each time the row comes, as nobody is paid until then.
+fn untaken_result(known: &KnownMarket<'_>, market: &ImportedMarket) -> Option<Refused> {
+    let waits = known.is_live && known.mode != Mode::Resolved && market.payout.is_some();
+    waits.then(|| kept_result(&market.row(), LIVE_RESULT))
 }
 
 /// As [`kept`], for the id and the tokens, by which people and orders name the market.

@@ -163,7 +163,7 @@ fn every_row_that_cannot_be_taken_is_named() {
         (r#""negRisk":1,"#, "market 1: negRisk: got 1; allowed: true or false"),
         (
             r#""orderMinSize":-1,"#,
-            "market 1: orderMinSize: got -1; allowed: 0 to 1000000 shares in millionths",
+            "market 1: orderMinSize: got -1; allowed: 0 to 1000000000 shares, at most six decimals",
         ),
         (
             r#""outcomes":"[\"A\",\"B\",\"C\"]","#,
@@ -356,6 +356,11 @@ fn the_same_text_ends_a_market_that_goes_on_and_does_nothing_else() {
     let ends =
         |closes, payout| MarketStep::Update(MarketUpdate { closes, payout, ..MarketUpdate::default() });
     let payout = Payout::new(0);
+    // What a live market does not take is told each time.
+    let waits = |closes| {
+        let kept = vec![kept_result("market 1", LIVE_RESULT)];
+        MarketStep::Update(MarketUpdate { closes, kept, ..MarketUpdate::default() })
+    };
     for (row_says, mode, is_live, step) in [
         (coarse, Mode::Open, false, MarketStep::Keep),
         (coarse, Mode::CancelOnly, false, MarketStep::Keep),
@@ -368,9 +373,9 @@ fn the_same_text_ends_a_market_that_goes_on_and_does_nothing_else() {
         (closed, Mode::Closed, false, MarketStep::Keep),
         (closed, Mode::Resolved, false, MarketStep::Keep),
         (over, Mode::Open, false, ends(true, payout)),
-        (over, Mode::Open, true, ends(true, None)),
+        (over, Mode::Open, true, waits(true)),
         (over, Mode::Closed, false, ends(false, payout)),
-        (over, Mode::Closed, true, MarketStep::Keep),
+        (over, Mode::Closed, true, waits(false)),
         (over, Mode::Resolved, false, MarketStep::Keep),
     ] {
         let market = only(&row(1, row_says));

@@ -21,6 +21,10 @@ pub const CHUNK_LINE_BYTES_MAX: usize = 256;
 /// Trailer lines of one body.
 pub const TRAILERS_MAX: u8 = 8;
 
+/// What the sizes and ends of chunks may take, beside as much again as the body: of chunks with a byte each, most of what
+/// arrives is neither kept nor paid for.
+const FRAMING_BYTES_MAX: usize = 16 << 10;
+
 /// Hex digits of a chunk's size. Eight reach 2^32 - 1, far above any limit, so a longer one is malformed.
 const SIZE_DIGITS_MAX: usize = 8;
 
@@ -39,6 +43,8 @@ pub struct Chunked {
     expect: Expect,
     body_bytes: usize,
     body_bytes_max: usize,
+    /// What was decoded to nothing: sizes, line ends, trailers.
+    framing_bytes: usize,
     trailers: u8,
 }
 
@@ -55,7 +61,7 @@ impl Chunked {
     /// A body of which nothing has arrived, refused above `body_bytes_max` decoded bytes.
     #[must_use]
     pub const fn new(body_bytes_max: usize) -> Self {
-        Self { expect: Expect::Size, body_bytes: 0, body_bytes_max, trailers: 0 }
+        Self { expect: Expect::Size, body_bytes: 0, body_bytes_max, framing_bytes: 0, trailers: 0 }
     }
 
     /// How much of the body is decoded.
@@ -68,8 +74,12 @@ impl Chunked {
     /// last call left, then what has arrived since.
     pub fn decode(&mut self, buffer: &mut [u8]) -> Result<Progress, BadRequest> {
         assert!(self.body_bytes <= buffer.len(), "the decoded part of the buffer was cut off");
-        let mut at = self.body_bytes;
+        let (mut at, before) = (self.body_bytes, self.body_bytes);
         while self.step(buffer, &mut at)? {}
+        self.framing_bytes += at - before - (self.body_bytes - before);
+        if FRAMING_BYTES_MAX + self.body_bytes < self.framing_bytes {
+            return Err(BadRequest::ChunkMalformed);
+        }
         buffer.copy_within(at.., self.body_bytes);
         let held = self.body_bytes + (buffer.len() - at);
         Ok(Progress { whole: self.expect == Expect::Nothing, held })
@@ -168,6 +178,15 @@ mod tests {
     use super::*;
 
     const BODY_BYTES_MAX: usize = 64;
+
+    #[test]
+    fn chunks_that_are_mostly_framing_are_refused() {
+        for (chunks, is_taken) in [(4_000, true), (4_200, false)] {
+            let mut wire = ("1\r\nx\r\n".repeat(chunks) + "0\r\n\r\n").into_bytes();
+            let decoded = Chunked::new(1 << 20).decode(&mut wire);
+            assert_eq!(decoded.is_ok(), is_taken, "{chunks}: {decoded:?}");
+        }
+    }
 
     fn decode_whole(wire: &[u8]) -> Result<(Vec<u8>, Vec<u8>), BadRequest> {
         let mut buffer = wire.to_vec();

@@ -101,7 +101,7 @@ fn a_result_that_a_live_market_did_not_take_is_taken_once_nothing_rests() {
     let kept = "not taken: market 701: outcomePrices: got a result; allowed: the operator's word on a live market: market resolve";
     assert_eq!(told(&site, &over), [UPDATED, kept]);
     assert_eq!(state(&site), "closed 0.01");
-    assert_eq!(told(&site, &over), [UNCHANGED], "its order rests still");
+    assert_eq!(told(&site, &over), [UNCHANGED, kept], "its order rests still");
     let cancel = format!("{{\"orderID\":\"{order}\"}}");
     assert_eq!(alice.ask(&mut site.connection, "DELETE", "/order", &cancel).unwrap().status, 200);
     assert_eq!(told(&site, &over), [UPDATED]);

@@ -151,7 +151,8 @@ impl CoreLoop {
                                 let feed = streams.feed();
                                 stream.has_paid = false;
                                 let bytes = feed.waiting_bytes() - waiting_bytes;
-                                self.shared.limits.owe_all(due_for_answer(stream.party, bytes), self.moment);
+                                let due = due_for(stream.party, text.len(), bytes);
+                                self.shared.limits.owe_all(due, self.moment);
                                 let armed = feed.answers_for(client.slot);
                                 if armed.is_some() || line.answers_for == feed.key_of(client.slot) {
                                     line.answers_for = armed;
@@ -421,11 +422,14 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
     }
 }
 
-/// What an answer of `bytes` costs, beyond the message.
-fn due_for_answer(party: Party, bytes: usize) -> Due {
+/// What a message of so many bytes and its answer cost, beyond one.
+fn due_for(party: Party, message_bytes: usize, answer_bytes: usize) -> Due {
     /// Answers are a few hundred bytes; books and what is replayed may be megabytes.
-    const BYTES_PER_COST: usize = 16 << 10;
-    let now = u32::try_from(bytes / BYTES_PER_COST).unwrap_or(u32::MAX);
+    const ANSWER_BYTES_PER_COST: usize = 16 << 10;
+    /// A message that names a market or two has some hundred bytes; reading takes longer than writing.
+    const MESSAGE_BYTES_PER_COST: usize = 4 << 10;
+    let more = message_bytes / MESSAGE_BYTES_PER_COST + answer_bytes / ANSWER_BYTES_PER_COST;
+    let now = u32::try_from(more).unwrap_or(u32::MAX);
     Due { party, scope: Scope::StreamMessages, cost: Cost { now, paid: 1 } }
 }
 

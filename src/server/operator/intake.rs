@@ -259,15 +259,16 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
         };
         match market_step(Some(&known(row)), market, number) {
             MarketStep::Update(change) => {
-                run.kept.extend(change.kept);
-                if change.text.is_some() || change.event.is_some() || new_event {
-                    run.steps.push_back(update(change.text, change.event));
+                let MarketUpdate { text, event, tick, closes, payout, kept } = change;
+                run.kept.extend(kept);
+                let is_changed = tick.is_some() || closes || payout.is_some();
+                if text.is_some() || event.is_some() || new_event {
+                    run.steps.push_back(update(text, event));
                 } else {
-                    run.counts.markets[UPDATED] += 1;
+                    run.counts.markets[if is_changed { UPDATED } else { UNCHANGED }] += 1;
                 }
                 let place = desk::place_of(core, row);
-                let MarketUpdate { tick, closes, payout, .. } = change;
-                if tick.is_some() || closes || payout.is_some() {
+                if is_changed {
                     run.changes.push_back(Change { place, row: market.row(), tick, closes, payout });
                 }
             }

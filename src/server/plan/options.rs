@@ -463,7 +463,8 @@ fn variable(key: &str) -> String {
 #[must_use]
 pub fn placed(text: &str, fault: &toml::de::Error) -> String {
     // The library says it in words of Rust's.
-    let too_large = fault.message().starts_with("invalid type: integer");
+    let too_large = fault.message().starts_with("invalid type: integer")
+        || fault.message().ends_with("value was too large");
     let what =
         if too_large { "a number is too large; allowed: up to 9223372036854775807" } else { fault.message() };
     let Some(before) = fault.span().and_then(|span| text.get(..span.start)) else {

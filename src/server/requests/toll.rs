@@ -285,7 +285,7 @@ const COSTS: [&str; 7] = [
     "POST /orders costs as many as it has orders, POST /replace as many as it places",
     "DELETE /orders costs 1 for each 16 orders begun",
     "what cancels by token or key costs 1 more afterwards for each 1,024 open orders that it looked at and left",
-    "a message on a stream costs 1, and 1 more for each 16 KiB of its answer",
+    "a message on a stream costs 1, and 1 more for each 4 KiB of it and each 16 KiB of its answer",
     "each 32 KiB of a body cost its address 1 more afterwards, whatever becomes of the request",
     "what costs more than a burst costs the burst",
 ];

@@ -276,10 +276,7 @@ impl Reader {
             |text| name::parse_hex(text.as_bytes()).map(Word),
         )?;
         let markets: Vec<MarketNo> = match (question, conditions(&params)?, events(&params)?) {
-            (Some(question), None, None) => {
-                let asked = self.ledger.markets().iter().filter(|row| row.question == question);
-                asked.map(|row| row.market).collect()
-            }
+            (Some(question), None, None) => self.index.question(&question).to_vec(),
             (None, Some(ids), None) => {
                 ids.iter().filter_map(|id: &ConditionId| self.index.condition(id)).collect()
             }
