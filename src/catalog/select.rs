@@ -198,7 +198,19 @@ impl Catalog {
             .only
             .clone()
             .or_else(|| filter.series.first().map(|series| of(ItemKind::Series, series)))
-            .or_else(|| filter.tags.first().map(|tags| of(ItemKind::Tag, tags)))
+            .or_else(|| self.rare_tags(filter).map(|tags| of(ItemKind::Tag, tags)))
+    }
+
+    /// The tags that a row has to have one of, unless so many have them that to list those takes longer than to look at
+    /// every row.
+    fn rare_tags<'f>(&self, filter: &'f Filter) -> Option<&'f BTreeSet<u32>> {
+        const PART: usize = 8;
+        let tags = filter.tags.first()?;
+        let items = || tags.iter().map(|tag| self.shelf(ItemKind::Tag).item(*tag));
+        let [events, markets] = [self.events().len() / PART, self.markets().len() / PART];
+        let are_rare = items().flat_map(Item::events).nth(events).is_none()
+            && items().flat_map(Item::markets).nth(markets).is_none();
+        are_rare.then_some(tags)
     }
 
     fn markets_to_look_at(&self, filter: &Filter) -> Option<BTreeSet<u32>> {
@@ -212,7 +224,7 @@ impl Catalog {
             markets
         };
         let only = filter.only.clone();
-        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| filter.tags.first().map(of_tags))
+        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| self.rare_tags(filter).map(of_tags))
     }
 
     fn event_passes(&self, number: u32, filter: &Filter) -> bool {
