@@ -5,7 +5,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `decimal` | integers <-> decimal text; the only file that converts |
+//! | `decimal` | integers <-> decimal text; the only file here that converts |
 //! | `name` | hex, UUID and ULID texts of ids |
 //! | `cursor` | page cursors |
 //! | `date` | instants as RFC 3339 |

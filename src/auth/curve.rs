@@ -29,7 +29,7 @@ impl Default for Curve {
 
 impl Curve {
     /// The address whose key signed `digest`; `None` if the signature is malformed or not in its
-    /// canonical form. A recovery always gives some address, so the caller compares. About 26 µs.
+    /// canonical form. A recovery always gives some address, so the caller compares.
     #[must_use]
     pub fn recover(&self, digest: &Word, signature: &[u8]) -> Option<Address> {
         self.recover_key(digest, signature).map(|key| key.address())

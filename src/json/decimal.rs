@@ -1,4 +1,4 @@
-//! Integers <-> decimal text: the only file that knows both.
+//! Integers <-> decimal text: the only file of this room that knows both.
 //!
 //! | unit | integer | text |
 //! |---|---|---|

@@ -495,12 +495,13 @@ impl Reader {
         key.map_err(|error| Refused::body(&error).tell(out))
     }
 
-    /// The market and outcome of the token that `name` names, if it has a book.
-    pub(super) fn token_with_book(&self, asked: &Asked<'_>, name: &'static str) -> Result<Token, Refused> {
-        let id = asked.token(name)?;
+    /// The market and outcome of the token that `token_id` names, if it has a book.
+    pub(super) fn token_with_book(&self, asked: &Asked<'_>) -> Result<Token, Refused> {
+        const NAME: &str = "token_id";
+        let id = asked.token(NAME)?;
         self.book_of(&id).ok_or_else(|| {
-            let text = asked.text(name).ok().flatten().unwrap_or_default();
-            no_book().about(name, &text, "a token of an open market")
+            let text = asked.text(NAME).ok().flatten().unwrap_or_default();
+            no_book().about(NAME, &text, "a token of an open market")
         })
     }
 }

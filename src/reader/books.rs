@@ -29,7 +29,7 @@ const SIDES: [Side; 2] = [Side::Buy, Side::Sell];
 impl Reader {
     /// GET /book.
     pub(super) fn book(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let token = self.token_with_book(asked, "token_id")?;
+        let token = self.token_with_book(asked)?;
         self.write_book(json, token);
         Ok(())
     }
@@ -49,7 +49,7 @@ impl Reader {
 
     /// GET /price.
     pub(super) fn price(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let token = self.token_with_book(asked, "token_id")?;
+        let token = self.token_with_book(asked)?;
         let side = asked.side()?;
         let none = Refused::new(404, "no_price", "no orders on that side of the book");
         let price = self.price_for(token, side).ok_or(none)?;
@@ -80,7 +80,7 @@ impl Reader {
 
     /// GET /midpoint.
     pub(super) fn midpoint(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let token = self.token_with_book(asked, "token_id")?;
+        let token = self.token_with_book(asked)?;
         let middle = self.middle(token).ok_or(one_sided())?;
         json.open_object().key("mid").millionths_text(middle).close_object();
         Ok(())
@@ -100,7 +100,7 @@ impl Reader {
 
     /// GET /spread.
     pub(super) fn spread(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let token = self.token_with_book(asked, "token_id")?;
+        let token = self.token_with_book(asked)?;
         let spread = self.gap(token).ok_or(one_sided())?;
         json.open_object().key("spread").ten_thousandths_text(spread).close_object();
         Ok(())

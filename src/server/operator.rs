@@ -37,27 +37,6 @@ pub(crate) mod probes;
 pub(crate) mod request;
 pub(crate) mod speed;
 
-use std::process::ExitCode;
-
-use super::plan::command::Command;
-
-/// Does what an operator's command says; `None` if it is not an operator's command.
-pub(crate) fn execute(command: &Command) -> Option<Result<ExitCode, String>> {
-    Some(match command {
-        Command::Dev(args) => dev::run(args),
-        Command::Import(command) => import::run(command),
-        Command::Market(command) => market::run(command),
-        Command::Account(command) => account::run(command),
-        Command::Journal(command) => journal::run(command),
-        Command::Topology(args) => host::topology(args),
-        Command::Check(args) => host::check(args),
-        Command::Tune(args) => host::tune(args),
-        Command::Snapshot(admin) => market::snapshot(admin),
-        Command::Mode { admin, mode } => market::exchange_mode(admin, mode),
-        _ => return None,
-    })
-}
-
 /// An unused reference for a movement of money: its direction and 64 random bits.
 pub(crate) fn made_up_reference(direction: &str) -> Result<String, String> {
     let mut bits = [0_u8; 8];

@@ -55,7 +55,7 @@ pub(crate) enum Asked {
     Import,
     /// A market of the operator's own.
     NewMarket(NewMarket),
-    /// Cancels only, or orders again.
+    /// What a market takes.
     SetMarketMode(MarketName, Mode),
     /// A market's result.
     Resolve {

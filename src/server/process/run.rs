@@ -10,6 +10,7 @@ use super::logging;
 use super::signals;
 use super::start::{self, End};
 use crate::server::operator::dev::mark;
+use crate::server::operator::{account, dev, host, import, journal, market};
 use crate::server::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
 use crate::server::plan::topology;
 use crate::server::plan::{self, Start};
@@ -21,7 +22,7 @@ pub fn run() -> ExitCode {
     let cli = Cli::parse();
     let began = signals::fail_what_is_too_long().map_err(|fault| format!("signals: {fault}"));
     let done = began.and_then(|()| logging::begin()).and_then(|log| {
-        let done = execute(cli.command);
+        let done = execute(&cli.command);
         log.flush();
         done
     });
@@ -31,17 +32,23 @@ pub fn run() -> ExitCode {
     })
 }
 
-fn execute(command: Command) -> Result<ExitCode, String> {
-    if let Some(done) = crate::server::operator::execute(&command) {
-        return done;
-    }
+fn execute(command: &Command) -> Result<ExitCode, String> {
     match command {
-        Command::Serve(args) => serve(&args),
-        Command::Init(args) => init(&args).map(|()| ExitCode::SUCCESS),
-        Command::Config(ConfigCommand::Print(args)) => print_options(&args),
+        Command::Serve(args) => serve(args),
+        Command::Dev(args) => dev::run(args),
+        Command::Init(args) => init(args).map(|()| ExitCode::SUCCESS),
+        Command::Config(ConfigCommand::Print(args)) => print_options(args),
         Command::Errors => say(&crate::server::reading::errors::markdown()),
-        Command::Version { verbose } => say(&version(verbose)),
-        _ => Err("this command belongs to no room".to_owned()),
+        Command::Version { verbose } => say(&version(*verbose)),
+        Command::Import(command) => import::run(command),
+        Command::Market(command) => market::run(command),
+        Command::Account(command) => account::run(command),
+        Command::Journal(command) => journal::run(command),
+        Command::Topology(args) => host::topology(args),
+        Command::Check(args) => host::check(args),
+        Command::Tune(args) => host::tune(args),
+        Command::Snapshot(admin) => market::snapshot(admin),
+        Command::Mode { admin, mode } => market::exchange_mode(admin, mode),
     }
 }
 

@@ -2,9 +2,9 @@
 //!
 //! 1. The plan is made and the listeners are opened: a second server is refused here.
 //! 2. The loops start without roles: trading is answered 425 from the first moment.
-//! 3. The journal is opened and replayed, the roles are restored from it and sent to their loops.
-//! 4. `Serving` begins, and then the bound ports are written: whoever has read them is served. Up to here a signal
-//!    ends the process at once.
+//! 3. The journal is opened and replayed, the roles are restored from it and sent to their loops. Until the journal goes
+//!    on, a signal ends the process at once.
+//! 4. `Serving` begins, and then the bound ports are written: whoever has read them is served.
 //! 5. At the end: no new clients, open requests are answered, loops end, the log is synced and
 //!    closed.
 

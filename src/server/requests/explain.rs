@@ -39,7 +39,7 @@ impl Trade {
                 let judged = Judged { now, window_s: self.callers.window_s(Intent::Write) };
                 Some(presenting(&found, head, route, body, judged))
             }
-            Reject::OrderVersionMismatch => Some(of_check(Check::OrderVersion)),
+            Reject::OrderVersionMismatch => Some(of_other_version()),
             // Without an order, only splits, merges and redeems are refused so.
             reject @ (Reject::SignatureInvalid | Reject::MakerNotAuthorized) => {
                 self.explain_act(route, request, reject, now).map(|found| signing(&found))
@@ -70,7 +70,7 @@ impl Trade {
                 let chain = self.verifier.domains().chain();
                 signing(&explain::order(chain, order, &caller.address, asked, refused.reject))
             }
-            (Err(_), Reject::OrderVersionMismatch) => of_check(Check::OrderVersion),
+            (Err(_), Reject::OrderVersionMismatch) => of_other_version(),
             _ => return,
         };
         self.works.work(work).explained.push((item, explained));
@@ -125,8 +125,8 @@ pub(in crate::server) fn signing(found: &Signing) -> Explanation {
     })
 }
 
-fn of_check(check: Check) -> Explanation {
-    written(check, |_| {})
+fn of_other_version() -> Explanation {
+    written(Check::OrderVersion, |_| {})
 }
 
 fn written(check: Check, more: impl FnOnce(&mut Writer<'_>)) -> Explanation {
