@@ -5,8 +5,8 @@
 //! stopped a walk (`SelfTradeStopped`, `FillsLimit`) before `FokNotFilled` and `FakNoMatch`.
 //!
 //! Each row has the byte by which the log knows it, for good: a new row takes the next one, wherever
-//! it stands. `error` is what Polymarket's clients match on, also as `errorMsg`; `error_msg` is what Kuest's site matches
-//! on where it has a text of its own. `{id}`, `{got}` and `{allowed}` in a text are filled in by the
+//! it stands. `error` is what clients match on, in a batch as `errorMsg`; `error_msg` is what Kuest's site matches on where
+//! it has a text of its own. `{id}`, `{got}` and `{allowed}` in a text are filled in by the
 //! answer's writer. Once released, a code or text never changes.
 
 /// What a refusal looks like on the wire.

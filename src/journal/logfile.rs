@@ -86,6 +86,8 @@ fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
 
 /// Whose the log at `path` is, if a process has it. What that writes meanwhile is not looked at.
 pub(crate) fn in_use(path: &Path) -> Option<Owner> {
+    // To open a pipe would wait for whoever writes to it.
+    std::fs::metadata(path).ok().filter(Metadata::is_file)?;
     let file = LogFile::is_in_use(path).then(|| File::open(path).ok())??;
     Some(read_left(&file, path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner)
 }

@@ -58,8 +58,8 @@ const UNREADABLE_SAID_MAX: usize = 100;
 /// connections' buffers, which are bounded.
 const OWN_MAX: usize = POST_SLOTS;
 /// Requests that are held by the limits of their owners. One more is answered 429 instead. Each holds a letter of its
-/// loop until then, and one key alone could have all of those held.
-const HELD_MAX: usize = 64;
+/// loop, and a place of its address, until then, and one key alone could have all of those held.
+const HELD_MAX: usize = 32;
 /// Reads answered in one turn.
 const READS_PER_TURN: usize = 64;
 /// When no other read of a turn is begun: its loop has also streams to write, clients to let in, and an operator.
@@ -211,7 +211,7 @@ impl Reading {
 
     /// True if a read can be answered without waiting for frames, a search can go on, or orders can leave memory.
     pub(crate) fn has_work(&self) -> bool {
-        self.waiting.first().is_some_and(|job| job.tag <= self.applied())
+        self.waiting.any(|job| job.tag <= self.applied())
             || self.searching.has_work()
             || self.followed.can_shed()
     }
@@ -234,13 +234,11 @@ impl Reading {
                 break;
             }
             let applied = self.applied();
-            let Some(job) = self.waiting.first() else {
+            let ready = self.waiting.pop(|job| job.tag <= applied || job.deadline_ms <= elapsed_ms);
+            let Some(job) = ready else {
                 break;
             };
-            if applied < job.tag && elapsed_ms < job.deadline_ms {
-                break;
-            }
-            let (address, job) = (job.toll.address(), self.waiting.pop().expect("just looked at"));
+            let address = job.toll.address();
             busy = true;
             let later = if applied < job.tag {
                 self.answer_late(job);

@@ -146,7 +146,10 @@ impl Reader {
         let ids = params.tag_ids(&["tag_id"], is_tag)?;
         let by_id: Vec<_> = match params.text("tag_match")?.as_deref() {
             None | Some("any") => named(ids, tag).into_iter().collect(),
-            Some("all") => ids.into_iter().flatten().map(|id| tag(&id).into_iter().collect()).collect(),
+            Some("all") => {
+                let each: BTreeSet<_> = ids.into_iter().flatten().map(|id| tag(&id)).collect();
+                each.into_iter().map(|tag| tag.into_iter().collect()).collect()
+            }
             Some(other) => return Err(invalid("tag_match", other, "any or all")),
         };
         let without = named(params.tag_ids(&["exclude_tag_id"], is_tag)?, tag).unwrap_or_default();

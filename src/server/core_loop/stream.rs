@@ -436,7 +436,7 @@ fn due_for(party: Party, message_bytes: usize, answer_bytes: usize) -> Due {
 /// Appends a frame to what is unsent, or returns why the stream ends instead: frames are never left out. Behind more
 /// than [`QUEUED_BYTES_MAX`] it does not wait for the stream's turn, unless the client does not read. When all clients
 /// together leave too much unread, the socket gets at once what it takes, and a client that has read everything is not
-/// ended for a long frame. A connection that holds little is served in any case.
+/// ended for a long frame unless half as much again is unread. A connection that holds little is served in any case.
 fn put_frame(connection: &mut Connection, frame: &[u8], held: &Held) -> Result<(), Close> {
     if unread_bytes(connection) == 0 && QUEUED_BYTES_MAX < connection.line.unsent() {
         send_now(connection);

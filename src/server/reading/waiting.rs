@@ -5,6 +5,7 @@
 //! answered, so an address's next read begins at the end of its last one in a **virtual time** of nanoseconds of the
 //! reader, or now if it was idle; the earliest beginning is next, and is now.
 //!
+//! - A read may have to wait for frames. Those of other addresses go first meanwhile.
 //! - Addresses that share a row of the table share its turns.
 //! - The reads of one address are answered in the order in which they came.
 
@@ -76,14 +77,14 @@ impl<T: OfAddress> Waiting<T> {
         self.lane(read.address()).push_front(read);
     }
 
-    /// The read whose turn it is.
-    pub(super) fn first(&self) -> Option<&T> {
-        self.lanes[self.next()?].reads.front()
+    /// Whether the next read of any address is ready.
+    pub(super) fn any(&self, is_ready: impl Fn(&T) -> bool) -> bool {
+        self.next(is_ready).is_some()
     }
 
-    /// Takes the read whose turn it is.
-    pub(super) fn pop(&mut self) -> Option<T> {
-        let next = self.next()?;
+    /// Takes the read whose turn it is, among those that are the next of their address and ready.
+    pub(super) fn pop(&mut self, is_ready: impl Fn(&T) -> bool) -> Option<T> {
+        let next = self.next(is_ready)?;
         self.now_ns = self.beginning(&self.lanes[next]).0;
         let read = self.lanes[next].reads.pop_front();
         if self.lanes[next].reads.is_empty() {
@@ -109,8 +110,9 @@ impl<T: OfAddress> Waiting<T> {
         &mut self.lanes[at].reads
     }
 
-    fn next(&self) -> Option<usize> {
-        (0..self.lanes.len()).min_by_key(|at| self.beginning(&self.lanes[*at]))
+    fn next(&self, is_ready: impl Fn(&T) -> bool) -> Option<usize> {
+        let ready = |at: &usize| self.lanes[*at].reads.front().is_some_and(&is_ready);
+        (0..self.lanes.len()).filter(ready).min_by_key(|at| self.beginning(&self.lanes[*at]))
     }
 
     fn beginning(&self, lane: &Lane<T>) -> (u64, u64) {
@@ -155,7 +157,7 @@ mod tests {
         }
     }
 
-    /// Addresses are letters; `a3` is a read of `a` that takes 3 ns, and `.` a turn.
+    /// Addresses are letters; `a3` is a read of `a` that takes 3 ns, `a!` one that waits for frames, and `.` a turn.
     fn turns(script: &str) -> String {
         let mut waiting = Waiting::new();
         let mut taken = Vec::new();
@@ -164,7 +166,7 @@ mod tests {
                 waiting.push(word);
                 continue;
             }
-            let read = waiting.pop().unwrap_or("-");
+            let read = waiting.pop(|read| !read.ends_with('!')).unwrap_or("-");
             if let Ok(ns) = read[1..].parse() {
                 waiting.took(read.address(), Duration::from_nanos(ns));
             }
@@ -182,6 +184,7 @@ mod tests {
             // Nobody saves up while it is idle.
             ("a9 . a9 . b3 b3 b3 b3 b3 a1 . . . . . .", "a9 a9 b3 b3 b3 b3 a1 b3"),
             ("a1 a2 a3 . . .", "a1 a2 a3"),
+            ("a9 . b! a1 b1 . .", "a9 a1 -"),
         ] {
             assert_eq!(turns(script), taken, "{script}");
         }
@@ -192,10 +195,15 @@ mod tests {
         let mut waiting = Waiting::new();
         waiting.push("a1");
         waiting.push("a2");
-        let first = waiting.pop().expect("two wait");
-        waiting.put_back(first);
-        assert_eq!(waiting.first(), Some(&"a1"));
-        assert_eq!([waiting.pop(), waiting.pop(), waiting.pop()], [Some("a1"), Some("a2"), None]);
+        let mut pop = |back: bool| {
+            let read = waiting.pop(|_| true);
+            read.filter(|_| back).into_iter().for_each(|read| waiting.put_back(read));
+            read
+        };
+        assert_eq!(
+            [pop(true), pop(false), pop(false), pop(false)],
+            [Some("a1"), Some("a1"), Some("a2"), None]
+        );
         assert!(waiting.is_empty());
     }
 

@@ -286,7 +286,7 @@ const COSTS: [&str; 7] = [
     "DELETE /orders costs 1 for each 16 orders begun",
     "what cancels by token or key costs 1 more afterwards for each 1,024 open orders that it looked at and left",
     "a message on a stream costs 1, and 1 more for each 4 KiB of it and each 16 KiB of its answer",
-    "each 32 KiB of a body cost its address 1 more afterwards, whatever becomes of the request",
+    "each 32 KiB of a body cost its address 1 more afterwards, whatever becomes of the request that its limit let in",
     "what costs more than a burst costs the burst",
 ];
 
