@@ -104,7 +104,12 @@ impl Connections {
 
     /// Whether any waits for signature checks.
     pub(crate) fn any_signing(&self) -> bool {
-        !self.signing.is_empty()
+        0 < self.signing()
+    }
+
+    /// How many wait for signature checks.
+    pub(crate) fn signing(&self) -> usize {
+        self.signing.len()
     }
 
     /// How many slots stand in a list.

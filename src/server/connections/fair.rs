@@ -52,8 +52,8 @@ impl FairQueue {
         self.waiting.reserve(slots - self.waiting.len());
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.waiting.len()
     }
 
     /// Adds a slot whose next request comes from `address`.
