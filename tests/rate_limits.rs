@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
+#[path = "rate_limits/bodies.rs"]
+mod bodies;
 mod common;
 #[path = "rate_limits/gone.rs"]
 mod gone;
@@ -147,18 +149,6 @@ fn a_burst_passes_then_requests_are_held_then_refused_and_each_is_counted_once()
     site.exchange.advance(500);
     assert_eq!(said(&site.place()), "200 4 0 2");
     assert_eq!((site.count("waited"), site.count("refused")), (2, 1));
-}
-
-#[test]
-fn each_further_32_kib_of_a_body_are_owed_by_the_address_whatever_becomes_of_the_request() {
-    let mut site = Site::start(&["limits.mode=enforce", "limits.cancel=9/9s"]);
-    for (bytes, remaining) in [((32 << 10) - 1, 8), (32 << 10, 6), (64 << 10, 3)] {
-        let answer = site.ask("DELETE", "/orders", &" ".repeat(bytes));
-        assert_eq!(answer.status, 400, "{bytes}");
-        let after = site.ask("DELETE", "/cancel-all", "");
-        assert_eq!(after.header("RateLimit-Remaining"), Some(&*(remaining - 1).to_string()), "{bytes}");
-        site.exchange.advance(1_000);
-    }
 }
 
 #[test]
