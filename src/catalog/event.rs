@@ -53,8 +53,7 @@ impl ImportedEvent {
         let (newer, older) = if rank(self) >= rank(other) { (&*self, other) } else { (other, &*self) };
         let fields = Fields::parse(&newer.text).zip(Fields::parse(&older.text));
         let (lead, rest) = fields.expect("texts of events were rendered here");
-        let together = lead.with_rest_of(&rest);
-        self.text = if together.len() <= TEXT_BYTES_MAX { together } else { newer.text.clone() };
+        self.text = together(&newer.text, &lead, &rest);
         self.updated = self.updated.max(other.updated);
     }
 }
@@ -63,6 +62,12 @@ impl ImportedEvent {
 #[must_use]
 pub fn event_key(text: &str) -> Option<String> {
     key_of(&Fields::parse(text)?)
+}
+
+/// `text`, whose fields are `lead`, followed by the fields that only `rest` has; alone if both together are too long.
+pub(super) fn together(text: &str, lead: &Fields<'_>, rest: &Fields<'_>) -> String {
+    let together = lead.with_rest_of(rest);
+    if together.len() <= TEXT_BYTES_MAX { together } else { text.to_owned() }
 }
 
 /// The `updatedAt` of a row.

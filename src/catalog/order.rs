@@ -443,7 +443,7 @@ mod tests {
     fn a_mark_stays_short_whatever_the_texts_are() {
         let long = "ü".repeat(100_000);
         let mark = Mark::new(7, [Some(Value::of_text(&long)); ORDER_COLUMNS_MAX].into_iter());
-        assert!(mark.text().len() < 2_000, "twice that in hexadecimal fits into a line of 8 KiB");
+        assert!(mark.text().len() < 2_000, "twice that in hexadecimal fits into a line of 12 KiB");
         assert_eq!(Mark::parse(&mark.text(), ORDER_COLUMNS_MAX), Some(mark));
     }
 

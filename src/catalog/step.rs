@@ -1,7 +1,6 @@
 //! What an imported row changes in an exchange that may know it already.
 
-use super::TEXT_BYTES_MAX;
-use super::event::updated;
+use super::event::{together, updated};
 use super::fields::Fields;
 use super::market::ImportedMarket;
 use super::number::decimal;
@@ -30,14 +29,13 @@ pub fn text_step(known: Option<&str>, at: Moment, text: &str) -> TextStep {
     let (Some(old), Some(new)) = (Fields::parse(known), Fields::parse(text)) else {
         return TextStep::Update(text.to_owned());
     };
-    let (lead, together) = if at < updated(&old) {
-        (known, old.with_rest_of(&new))
+    let text = if at < updated(&old) {
+        together(known, &old, &new)
     } else if old.says_all_of(&new) {
         return TextStep::Keep;
     } else {
-        (text, new.with_rest_of(&old))
+        together(text, &new, &old)
     };
-    let text = if together.len() <= TEXT_BYTES_MAX { together } else { lead.to_owned() };
     if text == known { TextStep::Keep } else { TextStep::Update(text) }
 }
 

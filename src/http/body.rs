@@ -74,9 +74,9 @@ impl Chunked {
     /// last call left, then what has arrived since.
     pub fn decode(&mut self, buffer: &mut [u8]) -> Result<Progress, BadRequest> {
         assert!(self.body_bytes <= buffer.len(), "the decoded part of the buffer was cut off");
-        let (mut at, before) = (self.body_bytes, self.body_bytes);
+        let mut at = self.body_bytes;
         while self.step(buffer, &mut at)? {}
-        self.framing_bytes += at - before - (self.body_bytes - before);
+        self.framing_bytes += at - self.body_bytes;
         if FRAMING_BYTES_MAX + self.body_bytes < self.framing_bytes {
             return Err(BadRequest::ChunkMalformed);
         }

@@ -68,27 +68,27 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
     let logs = entries.map(|entry| entry.path()).filter(move |path| {
         path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
     });
-    logs.filter_map(owned)
+    logs.filter_map(left_behind)
 }
 
-/// The log at `path` and whose it is, if no process has it.
-fn owned(path: PathBuf) -> Option<(PathBuf, Owner)> {
-    // To open a pipe would wait for whoever writes to it.
-    let file =
-        std::fs::metadata(&path).ok().filter(Metadata::is_file).and_then(|_| File::open(&path).ok())?;
-    // One that is in use may be emptied while it is read.
-    if is_locked(&file).unwrap_or(true) {
-        return None;
-    }
-    let owner = read_left(&file, &path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner;
+/// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read.
+fn left_behind(path: PathBuf) -> Option<(PathBuf, Owner)> {
+    let owner = owner_if(&path, false)?;
     Some((path, owner))
 }
 
 /// Whose the log at `path` is, if a process has it. What that writes meanwhile is not looked at.
 pub(crate) fn in_use(path: &Path) -> Option<Owner> {
+    owner_if(path, true)
+}
+
+fn owner_if(path: &Path, in_use: bool) -> Option<Owner> {
     // To open a pipe would wait for whoever writes to it.
     std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-    let file = LogFile::is_in_use(path).then(|| File::open(path).ok())??;
+    let file = File::open(path).ok()?;
+    if is_locked(&file).ok()? != in_use {
+        return None;
+    }
     Some(read_left(&file, path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner)
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn left_elsewhere(
     if let Some(known) = &known {
         refuse_unreadable(known)?;
     }
-    let known = known.and_then(owned);
+    let known = known.and_then(left_behind);
     let is_last = |owner: &Owner| {
         let is_heirs = owner.place == heir.place || owner.exchange == *heir.exchange.as_bytes();
         is_heirs && (owner.boot, owner.epoch) == (heir.boot, epoch)

@@ -113,7 +113,7 @@ impl Markets {
 #[derive(Debug)]
 struct Account {
     caller: Caller,
-    /// Whose events it gets.
+    /// The markets whose events it gets.
     markets: Markets,
     /// Whether its key's orders are cancelled when the connection is lost.
     cancel_on_disconnect: bool,

@@ -77,7 +77,7 @@ use staging::Staged;
 use wide::{WIDE_WORKS_MAX, WideJob, WideJobs};
 use work::{Asker, Form, Outcome, Refused, Works};
 
-/// Curve operations in one turn: the one step of an order that takes long, as README says.
+/// Curve operations in one turn: the one step of an order that takes long.
 pub(crate) const SIGNATURES_PER_TURN: usize = 2;
 
 /// Bytes of a body that the scratch buffer holds without growing: a batch of fifteen orders.

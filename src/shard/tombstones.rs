@@ -21,7 +21,7 @@ pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
 /// Tombstones of one shard at a time: 64 bytes each.
 pub(super) const TOMBSTONES_MAX: u32 = 65_536;
 
-/// Tombstones that ran out and are dropped for a new one: some tenths of a millisecond.
+/// Tombstones that ran out and are dropped for a new one; the rest wait for the next one.
 const DROPPED_MAX: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
@@ -102,8 +102,7 @@ impl Tombstones {
     fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
         let over = self.ring.iter().take(DROPPED_MAX).take_while(|oldest| oldest.is_over(now)).count();
         for oldest in self.ring.drain(..over) {
-            let hash = self.hasher.hash_one((&oldest.id, oldest.principal));
-            self.index.remove(hash, self.first);
+            self.index.remove(hash(&self.hasher, &oldest.id, oldest.principal), self.first);
             self.first = (self.first + 1) % NUMBERS;
             accounts.wallet_mut(oldest.principal).tombstones -= 1;
         }
@@ -114,8 +113,12 @@ impl Tombstones {
     }
 
     fn hash(&self, id: &OrderId, principal: WalletNo) -> u64 {
-        self.hasher.hash_one((id, principal))
+        hash(&self.hasher, id, principal)
     }
+}
+
+fn hash(hasher: &RandomState, id: &OrderId, principal: WalletNo) -> u64 {
+    hasher.hash_one((id, principal))
 }
 
 /// Numbers of tombstones wrap around here: at more than there can be at once.

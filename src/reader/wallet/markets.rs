@@ -13,7 +13,7 @@ use std::collections::BTreeSet;
 
 const HOLDERS_LIMIT: Bounds = Bounds { min: 0, default: 100, max: 500 };
 
-/// What the wallets of several markets hold or held and one answer looks at: some milliseconds of work.
+/// What the wallets of several markets hold or held and one answer looks at.
 const HOLDINGS_LOOKED_AT_MAX: usize = 200_000;
 
 /// Decimals of collateral.
