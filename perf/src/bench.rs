@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::figures::{Figure, VARIABLE};
+use crate::leftovers;
 use crate::machine::{self, Environment};
 use crate::run::Ground;
 use crate::sheet::{self, Sheet};
@@ -90,7 +91,7 @@ fn cargo(
     if let Some(figures) = figures {
         command.env(VARIABLE, figures);
     }
-    let status = command.status().map_err(|fault| format!("cargo: {fault}"))?;
+    let status = leftovers::run(&mut command).map_err(|fault| format!("cargo: {fault}"))?;
     if status.success() { Ok(()) } else { Err(format!("bench {name}: it ended with {status}")) }
 }
 
