@@ -18,6 +18,7 @@
 //! [`Mode::Warn`] counts and warns, and lets everything pass; [`Mode::Off`] counts nothing.
 
 mod buckets;
+pub(crate) mod fair;
 mod moment;
 mod rate;
 mod scope;

@@ -37,8 +37,7 @@ impl MacKey {
         bytes: impl ExactSizeIterator<Item = u8>,
     ) -> [u8; 32] {
         const PIECE_BYTES: usize = 1 << 10;
-        let mut state = self.0.clone();
-        parts.into_iter().for_each(|part| state.update(part));
+        let mut state = self.absorbed(parts);
         let (mut bytes, mut piece) = (bytes, [0; PIECE_BYTES]);
         while 0 < bytes.len() {
             let held = bytes.len().min(PIECE_BYTES);
@@ -51,11 +50,15 @@ impl MacKey {
     /// The code of `parts`, one after the other.
     #[must_use]
     pub fn over<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> [u8; 32] {
+        self.absorbed(parts).finalize().into_bytes().into()
+    }
+
+    fn absorbed<'a>(&self, parts: impl IntoIterator<Item = &'a [u8]>) -> Hmac<Sha256> {
         let mut state = self.0.clone();
         for part in parts {
             state.update(part);
         }
-        state.finalize().into_bytes().into()
+        state
     }
 }
 

@@ -2,24 +2,17 @@
 //! sends much waits for itself, and an order of another address stands behind what is being checked and not behind all
 //! that came before it.
 //!
-//! The idea is start-time fair queuing (Goyal, Vin and Cheng, 1996). Work has a **virtual time**. A request begins at
-//! the later of now and the end of the last one of its address, and ends by its cost after that; the earliest beginning
-//! is next, and is now. Whoever was idle begins now, so nobody saves up.
+//! It is start-time fair queuing ([`fair`](crate::limits::fair)).
 //!
 //! - A request costs as many units as its body has bytes: what it says is not read before its turn, and a batch of
 //!   fifteen orders is about fifteen times as long as an order.
-//! - Addresses that share a row of the table share its turns.
 //! - A slot stands here at most once, and not after its client has left.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::limits::Party;
-
-/// Rows of the table: 8 KiB, and few addresses that are busy at once share one.
-const ROWS: usize = 1 << 10;
-
-const _: () = assert!(ROWS.is_power_of_two(), "a party's row is a part of its bits");
+use crate::limits::fair::VirtualTime;
 
 /// Where a slot stands, the least first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -34,17 +27,15 @@ struct Place {
 #[derive(Debug)]
 pub(super) struct FairQueue {
     waiting: BinaryHeap<Reverse<Place>>,
-    /// The virtual time, in bytes of bodies.
-    now: u64,
     /// How many slots came so far.
     came: u64,
-    /// The end of the last request of each row's addresses.
-    ends: Box<[u64; ROWS]>,
+    /// In bytes of bodies.
+    time: VirtualTime,
 }
 
 impl FairQueue {
     pub(super) fn new() -> Self {
-        Self { waiting: BinaryHeap::new(), now: 0, came: 0, ends: Box::new([0; ROWS]) }
+        Self { waiting: BinaryHeap::new(), came: 0, time: VirtualTime::new() }
     }
 
     /// Has room for as many slots from here on.
@@ -58,7 +49,7 @@ impl FairQueue {
 
     /// Adds a slot whose next request comes from `address`.
     pub(super) fn push(&mut self, slot: u32, address: Party, body_bytes: u64) {
-        let beginning = self.begin(address, body_bytes);
+        let beginning = self.time.charge(address, body_bytes.max(1));
         self.came += 1;
         self.waiting.push(Reverse(Place { beginning, number: self.came, slot }));
     }
@@ -70,22 +61,15 @@ impl FairQueue {
 
     /// A request that need not wait takes its turn.
     pub(super) fn pass(&mut self, address: Party, body_bytes: u64) {
-        self.now = self.begin(address, body_bytes);
+        let beginning = self.time.charge(address, body_bytes.max(1));
+        self.time.turn_to(beginning);
     }
 
     /// The slot whose turn it is.
     pub(super) fn pop(&mut self) -> Option<u32> {
         let Reverse(Place { beginning, slot, .. }) = self.waiting.pop()?;
-        self.now = self.now.max(beginning);
+        self.time.turn_to(beginning);
         Some(slot)
-    }
-
-    /// When the next request of `address` begins.
-    fn begin(&mut self, address: Party, body_bytes: u64) -> u64 {
-        let end = &mut self.ends[address.row(ROWS)];
-        let beginning = self.now.max(*end);
-        *end = beginning + body_bytes.max(1);
-        beginning
     }
 }
 

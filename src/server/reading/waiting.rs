@@ -1,22 +1,21 @@
 //! Reads that wait for the reader, fairly by address: who asks for what takes long waits for itself, and a read of another
 //! address stands behind the one that is being answered and not behind all that came before it.
 //!
-//! As with signature checks (`connections::fair`), this is start-time fair queuing. What a read costs is known once it is
-//! answered, so an address's next read begins at the end of its last one in a **virtual time** of nanoseconds of the
-//! reader, or now if it was idle; the earliest beginning is next, and is now.
+//! As with signature checks, this is start-time fair queuing ([`fair`](crate::limits::fair)), in nanoseconds of the
+//! reader. What a read costs is known once it is answered; its address is charged then.
 //!
 //! - A read may have to wait for frames. Those of other addresses go first meanwhile.
-//! - Addresses that share a row of the table share its turns.
 //! - The reads of one address are answered in the order in which they came.
 
 use std::collections::VecDeque;
 use std::time::Duration;
 
 use crate::limits::Party;
+use crate::limits::fair::VirtualTime;
 use crate::server::threads::mesh::POST_SLOTS;
 use crate::server::threads::message::ReadJob;
 
-/// Rows of the tables: few addresses that are busy at once share one.
+/// Rows of the table: few addresses that are busy at once share one.
 const ROWS: usize = 1 << 10;
 
 /// Reads of one address that a loop has under way: a part of what it may have in all, so that one address does not take
@@ -52,15 +51,13 @@ pub(super) struct Waiting<T> {
     lanes: Vec<Lane<T>>,
     /// How many lanes there were so far.
     began: u64,
-    /// The virtual time.
-    now_ns: u64,
-    /// The end of the last read of each row's addresses.
-    ends_ns: Box<[u64; ROWS]>,
+    /// In nanoseconds of the reader.
+    time: VirtualTime,
 }
 
 impl<T: OfAddress> Waiting<T> {
     pub(super) fn new() -> Self {
-        Self { lanes: Vec::new(), began: 0, now_ns: 0, ends_ns: Box::new([0; ROWS]) }
+        Self { lanes: Vec::new(), began: 0, time: VirtualTime::new() }
     }
 
     pub(super) const fn is_empty(&self) -> bool {
@@ -85,7 +82,7 @@ impl<T: OfAddress> Waiting<T> {
     /// Takes the read whose turn it is, among those that are the next of their address and ready.
     pub(super) fn pop(&mut self, is_ready: impl Fn(&T) -> bool) -> Option<T> {
         let next = self.next(is_ready)?;
-        self.now_ns = self.beginning(&self.lanes[next]).0;
+        self.time.turn_to(self.time.beginning(self.lanes[next].address));
         let read = self.lanes[next].reads.pop_front();
         if self.lanes[next].reads.is_empty() {
             self.lanes.swap_remove(next);
@@ -95,9 +92,7 @@ impl<T: OfAddress> Waiting<T> {
 
     /// What an address's read took.
     pub(super) fn took(&mut self, address: Party, time: Duration) {
-        let end_ns = &mut self.ends_ns[address.row(ROWS)];
-        let took_ns = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        *end_ns = self.now_ns.max(*end_ns).saturating_add(took_ns);
+        self.time.charge(address, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
     }
 
     fn lane(&mut self, address: Party) -> &mut VecDeque<T> {
@@ -116,7 +111,7 @@ impl<T: OfAddress> Waiting<T> {
     }
 
     fn beginning(&self, lane: &Lane<T>) -> (u64, u64) {
-        (self.now_ns.max(self.ends_ns[lane.address.row(ROWS)]), lane.number)
+        (self.time.beginning(lane.address), lane.number)
     }
 }
 

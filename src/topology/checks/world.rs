@@ -375,7 +375,8 @@ fn lock(scene: &Scene<'_>) -> Finding {
         Some(fault) => finding.judged(false, fault.clone()),
     });
     if finding.verdict == Verdict::Failed {
-        finding.fixes = vec![Fix::Advice("stop who uses it, or give another data_dir".into())];
+        finding.fixes =
+            vec![Fix::Advice("stop who uses it or make it writable, or give another data_dir".into())];
     }
     finding
 }
