@@ -15,6 +15,9 @@
 //! | a target that is not `/path?query` in visible ASCII (absolute form, `*`, a fragment) | 400 |
 //! | a second copy of any header that we read, except lists | 400 |
 //!
+//! A compressed body is refused with 415, as it would be read as what it is not. Other words in `Content-Encoding` are
+//! passed over: some clients name their charset there.
+//!
 //! One empty line before the request line is skipped, as RFC 9112 asks.
 
 use super::auth_headers::{self, AuthHeaders};
@@ -203,6 +206,8 @@ bad_requests! {
     ChunkMalformed = 400, "chunked body is malformed";
     /// The body is longer than the limit.
     BodyTooLong = 413, "request body is longer than 1048576 bytes";
+    /// The body is compressed.
+    BodyCompressed = 415, "compressed request bodies are not understood";
     /// `Expect` is not `100-continue`.
     ExpectationUnknown = 417, "only the expectation 100-continue is understood";
     /// Credential headers of two families.
@@ -375,6 +380,13 @@ impl<'a> Picked<'a> {
         match name[0] | 0x20 {
             b'c' if is("content-length") => once(&mut self.content_length, value),
             b'c' if is("content-type") => once(&mut head.content_type, text(value)?),
+            b'c' if is("content-encoding") => {
+                if is_compression(value) {
+                    Err(BadRequest::BodyCompressed)
+                } else {
+                    Ok(())
+                }
+            }
             b'c' if is("connection") => {
                 self.connection(value);
                 Ok(())
@@ -480,6 +492,14 @@ fn text(value: &[u8]) -> Result<&str, BadRequest> {
         return Err(BadRequest::HeaderMalformed);
     }
     std::str::from_utf8(value).map_err(|_| BadRequest::HeaderMalformed)
+}
+
+/// Whether any of these content codings (RFC 9110, section 8.4.1, and RFC 8878) compresses.
+fn is_compression(codings: &[u8]) -> bool {
+    const COMPRESSIONS: [&str; 7] = ["gzip", "x-gzip", "deflate", "compress", "x-compress", "br", "zstd"];
+    let compresses =
+        |coding: &[u8]| COMPRESSIONS.iter().any(|name| coding.eq_ignore_ascii_case(name.as_bytes()));
+    codings.split(|&byte| byte == b',').any(|coding| compresses(coding.trim_ascii()))
 }
 
 fn host(value: &[u8]) -> Result<&str, BadRequest> {

@@ -404,7 +404,6 @@ mod tests {
             let (status, text) = bad.wire();
             let answer = written(|out| bad_request(out, *bad));
             assert_ne!(reason(status), "Status", "{status}");
-            assert_eq!(reason(415), "Unsupported Media Type", "the operator's listener has one more");
             assert!(answer.contains("\r\nConnection: close\r\n"));
             assert!(answer.ends_with(&format!("{{\"error\":\"{text}\",\"code\":\"bad_request\"}}")));
         }
