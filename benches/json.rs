@@ -7,6 +7,7 @@
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 #![allow(clippy::unwrap_used, reason = "a bench stops at the first surprise")]
 
+use outcry::domain::text::{parse_hex, parse_uint256, parse_uuid};
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
@@ -60,13 +61,13 @@ impl Body<'_> {
         let mut salt = Word::ZERO;
         salt.0[24..].copy_from_slice(&order.salt.to_be_bytes());
         let mut signature = [0; SIGNATURE_BYTES_MAX];
-        signature[..65].copy_from_slice(&text::hex::<65>(order.signature.as_bytes())?);
+        signature[..65].copy_from_slice(&parse_hex::<65>(order.signature.as_bytes())?);
         Some(SignedOrder {
             fields: OrderFields {
                 salt,
                 maker: address(order.maker)?,
                 signer: address(order.signer)?,
-                token: TokenId(text::uint256(order.token_id.as_bytes())?.0),
+                token: TokenId(parse_uint256(order.token_id.as_bytes())?),
                 maker_amount: order.maker_amount.parse().ok()?,
                 taker_amount: order.taker_amount.parse().ok()?,
                 side: if order.side == "BUY" { Side::Buy } else { Side::Sell },
@@ -86,18 +87,18 @@ impl Body<'_> {
                 "expire_maker" => SelfTrade::ExpireMaker,
                 _ => SelfTrade::ExpireTaker,
             },
-            owner: text::uuid(self.owner.as_bytes())?,
+            owner: parse_uuid(self.owner.as_bytes())?,
             condition: None,
         })
     }
 }
 
 fn address(from: &str) -> Option<Address> {
-    text::hex(from.as_bytes()).map(Address)
+    parse_hex(from.as_bytes()).map(Address)
 }
 
 fn word(from: &str) -> Option<Word> {
-    if from.is_empty() { Some(Word::ZERO) } else { text::hex(from.as_bytes()).map(Word) }
+    if from.is_empty() { Some(Word::ZERO) } else { parse_hex(from.as_bytes()).map(Word) }
 }
 
 fn simd_json_order(body: &mut [u8], buffers: &mut simd_json::Buffers) -> Option<SignedOrder> {

@@ -21,6 +21,7 @@ pub mod nonce;
 pub mod order;
 pub mod price;
 pub mod reject;
+pub mod text;
 pub mod time;
 pub mod trade;
 pub mod wallet;
@@ -28,9 +29,7 @@ pub mod wallet;
 pub use amount::{Collateral, Shares};
 pub use dialect::Dialect;
 pub use fee::FeeSchedule;
-pub use ids::{
-    Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word, hex_digit,
-};
+pub use ids::{Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word};
 pub use item::ItemKind;
 pub use market::{Mode, Outcome, Payout};
 pub use order::{OrderFields, OrderType, SelfTrade, Side, SignatureType, SignedOrder};

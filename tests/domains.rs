@@ -8,8 +8,9 @@ mod common;
 use common::exchange::Plan;
 use common::folder;
 use common::trader::{KEYS, Trader, Wish, hex_text, token_text};
-use outcry::auth::{Chain, Domains, ORDER_TYPE, Signer, Venue, Verifier, keccak, text};
+use outcry::auth::{Chain, Domains, ORDER_TYPE, Signer, Venue, Verifier, keccak};
 use outcry::domain::order::SIGNATURE_BYTES_MAX;
+use outcry::domain::text::parse_hex;
 use outcry::domain::{
     Address, ApiKey, OrderFields, OrderId, OrderType, Reject, SelfTrade, Side, SignatureType, SignedOrder,
     TokenId, Word,
@@ -85,7 +86,7 @@ fn separator(row: &Row, contract: &str) -> Word {
         *slot = keccak(text.as_bytes()).0;
     }
     slots[3][24..].copy_from_slice(&row.chain.id().to_be_bytes());
-    slots[4][12..].copy_from_slice(&text::hex::<20>(format!("0x{contract}").as_bytes()).unwrap());
+    slots[4][12..].copy_from_slice(&parse_hex::<20>(format!("0x{contract}").as_bytes()).unwrap());
     keccak(slots.as_flattened())
 }
 
@@ -216,7 +217,7 @@ fn an_exchange_tells_a_version_3_order_from_one_whose_token_is_nowhere() {
     let row = ROWS.iter().find(|row| row.version == "3" && row.chain == Chain::Amoy).unwrap();
     let separator = separator(row, row.contracts[0]);
     let id = Domains::order_id(&separator, &Domains::new(row.chain).order_hash(&draft.fields));
-    let signer = Signer::new(text::hex(format!("0x{}", KEYS[0]).as_bytes()).unwrap()).unwrap();
+    let signer = Signer::new(parse_hex(format!("0x{}", KEYS[0]).as_bytes()).unwrap()).unwrap();
     let (head, _) = body.split_once("\"signature\":\"").unwrap();
     let (_, tail) = body.split_once("\"},\"owner\"").unwrap();
     let signature = hex_text(&signer.sign(&Word(id.0)));

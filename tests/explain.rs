@@ -11,6 +11,7 @@ use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
 use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::text::parse_hex;
 use outcry::domain::{Address, ConditionId, SignatureType, Word};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,7 +49,7 @@ impl Site {
 }
 
 fn signer(index: usize) -> Signer {
-    Signer::new(text::hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap()).unwrap()
+    Signer::new(parse_hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap()).unwrap()
 }
 
 /// The body with another signature.
@@ -366,7 +367,7 @@ fn each_way_to_get_a_split_wrong_names_its_check() {
     let terms = ActTerms {
         act: 0,
         wallet: first,
-        condition: ConditionId(text::hex(condition.as_bytes()).unwrap()),
+        condition: ConditionId(parse_hex(condition.as_bytes()).unwrap()),
         amount: 1_000_000,
         salt: word(number("salt")),
         timestamp_ms: number("timestamp"),

@@ -12,7 +12,8 @@ use common::exchange::{Exchange, Plan};
 use common::folder;
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
-use outcry::auth::{KnownSigners, Signer, text};
+use outcry::auth::{KnownSigners, Signer};
+use outcry::domain::text::parse_hex;
 use outcry::domain::{TokenId, Word};
 use serde_json::Value;
 
@@ -28,7 +29,7 @@ fn resigned(signed: &Signed, signature: &[u8]) -> String {
 
 /// Every way to spoil a signature, by name.
 fn spoilt(signed: &Signed) -> Vec<(String, Vec<u8>)> {
-    let key = |index: usize| text::hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap();
+    let key = |index: usize| parse_hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap();
     let digest = Word(signed.id.0);
     let good = Signer::new(key(1)).unwrap().sign(&digest);
     let mut all = vec![

@@ -7,6 +7,7 @@ use outcry::auth::l1::Claim;
 use outcry::auth::l2::{self, Request};
 use outcry::auth::{Chain, Curve, Domains, MacKey, Signer, Venue, Verifier, derive, l1, sign_order, text};
 use outcry::domain::order::Ratio;
+use outcry::domain::text::{parse_hex, parse_uint256};
 use outcry::domain::{
     Address, ApiKey, Collateral, FeeSchedule, OrderFields, OrderId, OrderType, Price, Reject, SelfTrade,
     Shares, Side, SignatureType, SignedOrder, TimeMs, TokenId, Word,
@@ -37,7 +38,7 @@ fn address(text: &str) -> Address {
 }
 
 fn word(text: &str) -> Word {
-    Word(text::hex(text.as_bytes()).unwrap())
+    Word(parse_hex(text.as_bytes()).unwrap())
 }
 
 fn bytes(text: &str) -> Vec<u8> {
@@ -57,10 +58,10 @@ fn order_of(vector: &Value) -> SignedOrder {
     signature[..signed.len()].copy_from_slice(&signed);
     SignedOrder {
         fields: OrderFields {
-            salt: text::uint256(order["salt"].to_string().as_bytes()).unwrap(),
+            salt: Word(parse_uint256(order["salt"].to_string().as_bytes()).unwrap()),
             maker: address(text_of(order, "maker")),
             signer: address(text_of(order, "signer")),
-            token: TokenId(text::uint256(text_of(order, "tokenId").as_bytes()).unwrap().0),
+            token: TokenId(parse_uint256(text_of(order, "tokenId").as_bytes()).unwrap()),
             maker_amount: number("makerAmount"),
             taker_amount: number("takerAmount"),
             side: if text_of(order, "side") == "BUY" { Side::Buy } else { Side::Sell },
@@ -105,9 +106,9 @@ fn every_l1_request_is_the_owners() {
         let now = TimeMs::from_seconds(text_of(vector, "timestamp").parse().unwrap());
         let proof = l1::check(&claim, &Domains::new(chain(vector)), &Curve::default(), now, 60).unwrap();
         assert_eq!(proof.address, address(text_of(vector, "address")));
-        assert_eq!(Some(proof.nonce), text::uint256(nonce.as_bytes()));
+        assert_eq!(Some(proof.nonce), parse_uint256(nonce.as_bytes()).map(Word));
 
-        let signer = Signer::new(text::hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
+        let signer = Signer::new(parse_hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
         let digest =
             Domains::new(chain(vector)).clob_auth_digest(signer.address(), claim.timestamp, &proof.nonce);
         assert_eq!(signer.sign(&digest).to_vec(), bytes(text_of(vector, "signature")));
@@ -182,7 +183,7 @@ fn every_order_verifies_or_is_known_for_its_version() {
 fn signing_every_order_anew_gives_the_clients_bytes() {
     each("orders", |venue, vector| {
         let Some(neg_risk) = neg_risk(vector) else { return };
-        let signer = Signer::new(text::hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
+        let signer = Signer::new(parse_hex(text_of(vector, "private_key").as_bytes()).unwrap()).unwrap();
         let order = order_of(vector);
         let (signature, length) =
             sign_order(&signer, &Domains::new(chain(vector)), venue, neg_risk, &order.fields);

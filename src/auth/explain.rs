@@ -12,6 +12,7 @@ use super::l1::Claim;
 use super::l2::{self, Request};
 use super::{MacKey, text};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::text::{parse_hex, parse_uint256};
 use crate::domain::{Address, OrderFields, Reject, SignatureType, SignedOrder, TimeMs, Word};
 
 macro_rules! checks {
@@ -171,13 +172,13 @@ pub fn claim(chain: Chain, claim: &Claim<'_>, now: TimeMs, window_s: u64) -> Res
     if !l2::is_fresh(claim.timestamp, now, window_s) {
         return fails(Check::Freshness);
     }
-    let Some(nonce) = claim.nonce.map_or(Some(Word::ZERO), text::uint256) else {
+    let Some(nonce) = claim.nonce.map_or(Some([0; 32]), parse_uint256).map(Word) else {
         return fails(Check::Nonce);
     };
     let Some(address) = text::address(claim.address) else {
         return fails(Check::AddressForm);
     };
-    let signature: Option<[u8; SIGNATURE_BYTES]> = text::hex(claim.signature);
+    let signature: Option<[u8; SIGNATURE_BYTES]> = parse_hex(claim.signature);
     let digest_on = |chain| Domains::new(chain).clob_auth_digest(&address, claim.timestamp, &nonce);
     Ok(on_chains(
         chain,

@@ -3,6 +3,7 @@
 use super::curve::Curve;
 use super::eip712::Domains;
 use super::{l2, text};
+use crate::domain::text::{parse_hex, parse_uint256};
 use crate::domain::{Address, Reject, TimeMs, Word};
 
 /// The headers of an L1 request, as they came.
@@ -38,7 +39,7 @@ pub fn check(
     window_s: u64,
 ) -> Result<Proof, Reject> {
     let proof = read(claim, domains.chain().id(), now, window_s).ok_or(Reject::InvalidL1)?;
-    let signature: [u8; 65] = text::hex(claim.signature).ok_or(Reject::InvalidL1)?;
+    let signature: [u8; 65] = parse_hex(claim.signature).ok_or(Reject::InvalidL1)?;
     let digest = domains.clob_auth_digest(&proof.address, claim.timestamp, &proof.nonce);
     if curve.recover(&digest, &signature) == Some(proof.address) { Ok(proof) } else { Err(Reject::InvalidL1) }
 }
@@ -49,7 +50,7 @@ fn read(claim: &Claim<'_>, chain_id: u64, now: TimeMs, window_s: u64) -> Option<
         return None;
     }
     let nonce = match claim.nonce {
-        Some(nonce) => text::uint256(nonce)?,
+        Some(nonce) => Word(parse_uint256(nonce)?),
         None => Word::ZERO,
     };
     Some(Proof { address: text::address(claim.address)?, nonce })
@@ -67,7 +68,7 @@ mod tests {
 
     fn signed(timestamp: &str, nonce: &str) -> Headers {
         let signer = Signer::new([3; 32]).expect("a key");
-        let nonce = text::uint256(nonce.as_bytes()).expect("a number");
+        let nonce = Word(parse_uint256(nonce.as_bytes()).expect("a number"));
         let digest =
             Domains::new(Chain::Amoy).clob_auth_digest(signer.address(), timestamp.as_bytes(), &nonce);
         let mut hex = [0; 130];
@@ -98,7 +99,7 @@ mod tests {
             };
             let proof = judge(&claim).expect("a good claim");
             assert_eq!(Some(proof.address), text::address(lower.as_bytes()));
-            assert_eq!(Some(proof.nonce), text::uint256(b"23"));
+            assert_eq!(Some(proof.nonce), parse_uint256(b"23").map(Word));
         }
     }
 

@@ -1,10 +1,11 @@
-//! The texts of auth headers: addresses, hex, base64, UUIDs, decimal uint256.
+//! The texts of auth headers: addresses, base64, API keys, timestamps.
 //!
 //! Readers take what every client sends (either case, either base64 alphabet, padding or none) and
 //! nothing else; they allocate nothing. Writers give one canonical form.
 
 use super::eip712::keccak;
-use crate::domain::{Address, ApiKey, Word, hex_digit};
+use crate::domain::text::{UUID_CHARS, hex_digit, parse_hex};
+use crate::domain::{Address, ApiKey};
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -12,14 +13,8 @@ use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 /// Characters of an address in text: `0x` and 40 hex digits.
 pub const ADDRESS_TEXT_BYTES: usize = 42;
 
-/// Characters of a UUID.
-pub const UUID_TEXT_BYTES: usize = 36;
-
 /// Characters of 32 bytes in base64 with padding.
 pub const SECRET_TEXT_BYTES: usize = 44;
-
-/// Decimal digits of the largest uint256.
-const UINT256_DIGITS_MAX: usize = 78;
 
 /// Standard alphabet, with or without padding; the URL alphabet is translated to it first.
 const BASE64_READER: GeneralPurpose = GeneralPurpose::new(
@@ -30,24 +25,10 @@ const BASE64_READER: GeneralPurpose = GeneralPurpose::new(
 /// URL alphabet with padding: the form in which secrets and signatures are written.
 const BASE64_WRITER: GeneralPurpose = GeneralPurpose::new(&alphabet::URL_SAFE, GeneralPurposeConfig::new());
 
-/// Reads `0x` and exactly `2 * N` hex digits of either case.
-#[must_use]
-pub fn hex<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
-    let digits = text.strip_prefix(b"0x").or_else(|| text.strip_prefix(b"0X"))?;
-    if digits.len() != 2 * N {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
-        *byte = hex_digit(pair[0])? << 4 | hex_digit(pair[1])?;
-    }
-    Some(bytes)
-}
-
 /// Reads an address, whatever the case of its digits: clients differ, so the checksum is not checked.
 #[must_use]
 pub fn address(text: &[u8]) -> Option<Address> {
-    hex(text).map(Address)
+    parse_hex(text).map(Address)
 }
 
 /// Writes an address with its EIP-55 checksum in the case of its letters.
@@ -77,37 +58,12 @@ pub fn lower_hex(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Reads a UUID: 32 hex digits of either case with hyphens in the four usual places.
-#[must_use]
-pub fn uuid(text: &[u8]) -> Option<ApiKey> {
-    if text.len() != UUID_TEXT_BYTES {
-        return None;
-    }
-    let mut nibbles = [0; 32];
-    let mut count = 0;
-    for (index, character) in text.iter().enumerate() {
-        if matches!(index, 8 | 13 | 18 | 23) {
-            if *character != b'-' {
-                return None;
-            }
-        } else {
-            nibbles[count] = hex_digit(*character)?;
-            count += 1;
-        }
-    }
-    let mut key = [0; 16];
-    for (byte, pair) in key.iter_mut().zip(nibbles.chunks_exact(2)) {
-        *byte = pair[0] << 4 | pair[1];
-    }
-    Some(ApiKey(key))
-}
-
 /// Writes an API key as a lower-case UUID.
 #[must_use]
-pub fn uuid_text(key: &ApiKey) -> [u8; UUID_TEXT_BYTES] {
+pub fn uuid_text(key: &ApiKey) -> [u8; UUID_CHARS] {
     let mut digits = [0; 32];
     lower_hex(key.as_bytes(), &mut digits);
-    let mut text = [b'-'; UUID_TEXT_BYTES];
+    let mut text = [b'-'; UUID_CHARS];
     for (from, to) in [(0..8, 0..8), (8..12, 9..13), (12..16, 14..18), (16..20, 19..23), (20..32, 24..36)] {
         text[to].copy_from_slice(&digits[from]);
     }
@@ -143,30 +99,6 @@ pub fn base64_text(bytes: &[u8; 32]) -> [u8; SECRET_TEXT_BYTES] {
     text
 }
 
-/// Reads a uint256 in decimal: digits only, at most 78, no sign.
-#[must_use]
-pub fn uint256(text: &[u8]) -> Option<Word> {
-    if text.is_empty() || text.len() > UINT256_DIGITS_MAX {
-        return None;
-    }
-    let mut number = [0; 32];
-    for digit in text {
-        if !digit.is_ascii_digit() {
-            return None;
-        }
-        let mut carry = u16::from(digit - b'0');
-        for byte in number.iter_mut().rev() {
-            carry += u16::from(*byte) * 10;
-            *byte = carry.to_le_bytes()[0];
-            carry >>= 8;
-        }
-        if carry != 0 {
-            return None;
-        }
-    }
-    Some(Word(number))
-}
-
 /// Reads a number of at most 19 digits, as timestamps are.
 #[must_use]
 pub fn decimal_u64(text: &[u8]) -> Option<u64> {
@@ -195,6 +127,7 @@ pub(super) const fn literal<const N: usize>(digits: &str) -> [u8; N] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::text::parse_uuid;
     use proptest::prelude::*;
 
     #[test]
@@ -217,10 +150,6 @@ mod tests {
         assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe"), None);
         assert_eq!(address(b"5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed00"), None);
         assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg"), None);
-        assert_eq!(uuid(b"00000000-0000-4000-8000-00000000000"), None);
-        assert_eq!(uuid(b"00000000+0000-4000-8000-000000000001"), None);
-        assert_eq!(uint256(b""), None);
-        assert_eq!(uint256(b"+1"), None);
         assert_eq!(decimal_u64(b"12345678901234567890"), None);
         assert_eq!(decimal_u64(b"1.5"), None);
     }
@@ -228,9 +157,9 @@ mod tests {
     #[test]
     fn a_uuid_is_written_as_it_was_read() {
         let text = b"f81d4fae-7dec-4000-a765-00a0c91e6bf6";
-        let key = uuid(text).expect("a UUID");
+        let key = parse_uuid(text).expect("a UUID");
         assert_eq!(uuid_text(&key), *text);
-        assert_eq!(uuid(text.to_ascii_uppercase().as_slice()), Some(key));
+        assert_eq!(parse_uuid(text.to_ascii_uppercase().as_slice()), Some(key));
     }
 
     #[test]
@@ -256,35 +185,16 @@ mod tests {
         #[test]
         fn what_was_written_is_read_again(address_bytes: [u8; 20], key: [u8; 16], secret: [u8; 32]) {
             prop_assert_eq!(address(&checksummed(&Address(address_bytes))), Some(Address(address_bytes)));
-            prop_assert_eq!(uuid(&uuid_text(&ApiKey(key))), Some(ApiKey(key)));
+            prop_assert_eq!(parse_uuid(&uuid_text(&ApiKey(key))), Some(ApiKey(key)));
             prop_assert_eq!(base64_32(&base64_text(&secret)), Some(secret));
         }
 
         #[test]
         fn no_text_stops_a_reader(text in prop::collection::vec(any::<u8>(), 0..90)) {
-            let _ = (hex::<20>(&text), hex::<65>(&text), address(&text), uuid(&text));
-            let _ = (base64_32(&text), uint256(&text));
+            let _ = (address(&text), base64_32(&text));
             if let Some(number) = decimal_u64(&text) {
                 prop_assert_eq!(std::str::from_utf8(&text).ok().and_then(|text| text.parse().ok()), Some(number));
             }
         }
-
-        #[test]
-        fn a_uint256_is_read_as_a_smaller_number_is(number: u64) {
-            let mut expected = [0; 32];
-            expected[24..].copy_from_slice(&number.to_be_bytes());
-            prop_assert_eq!(uint256(number.to_string().as_bytes()), Some(Word(expected)));
-        }
-    }
-
-    #[test]
-    fn a_uint256_is_read_up_to_its_last_value() {
-        let max = b"115792089237316195423570985008687907853269984665640564039457584007913129639935";
-        let above = b"115792089237316195423570985008687907853269984665640564039457584007913129639936";
-        assert_eq!(uint256(max), Some(Word([0xff; 32])));
-        assert_eq!(uint256(above), None);
-        let mut expected = [0; 32];
-        expected[31] = 23;
-        assert_eq!(uint256(b"0023"), Some(Word(expected)));
     }
 }

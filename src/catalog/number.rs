@@ -1,5 +1,6 @@
 //! Numbers as files write them: decimals become integers exactly or not at all.
 
+use crate::domain::text::{parse_hex, parse_uint256};
 use crate::domain::{ConditionId, TokenId, Word};
 
 /// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000. An exponent
@@ -46,24 +47,7 @@ pub(super) fn cut_millionths(text: &str) -> Option<u64> {
 
 /// A uint256 in decimal digits, as tokens are written.
 pub(super) fn token(text: &str) -> Option<TokenId> {
-    if text.is_empty() || text.len() > 78 {
-        return None;
-    }
-    let mut value = [0u8; 32];
-    for byte in text.bytes() {
-        if !byte.is_ascii_digit() {
-            return None;
-        }
-        let mut carry = u16::from(byte - b'0');
-        for place in value.iter_mut().rev() {
-            let product = u16::from(*place) * 10 + carry;
-            *place = product.to_le_bytes()[0];
-            carry = product >> 8;
-        }
-        if carry != 0 {
-            return None;
-        }
-    }
+    let value = parse_uint256(text.as_bytes())?;
     (value != [0; 32]).then_some(TokenId(value))
 }
 
@@ -75,16 +59,7 @@ pub(super) fn hex_digits(text: &str) -> Option<usize> {
 
 /// `0x` and 64 hex digits.
 pub(super) fn word(text: &str) -> Option<Word> {
-    let hex = text.strip_prefix("0x")?.as_bytes();
-    if hex.len() != 64 {
-        return None;
-    }
-    let nibble = |byte: u8| char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
-    let mut value = [0u8; 32];
-    for (place, pair) in value.iter_mut().zip(hex.chunks_exact(2)) {
-        *place = nibble(pair[0])? << 4 | nibble(pair[1])?;
-    }
-    Some(Word(value))
+    parse_hex(text.as_bytes()).map(Word)
 }
 
 /// As [`word`], for a condition id.

@@ -3,17 +3,6 @@
 //! Frames name orders by the position of their placement and wallets and markets by their
 //! registry number, so that the log means the same with any number of shards on any machine.
 
-/// The value of a hex digit, in either case.
-#[must_use]
-pub const fn hex_digit(digit: u8) -> Option<u8> {
-    match digit {
-        b'0'..=b'9' => Some(digit - b'0'),
-        b'a'..=b'f' => Some(digit - b'a' + 10),
-        b'A'..=b'F' => Some(digit - b'A' + 10),
-        _ => None,
-    }
-}
-
 macro_rules! bytes_id {
     ($(#[$doc:meta])* $name:ident, $len:literal) => {
         $(#[$doc])*

@@ -4,7 +4,7 @@
 //! may stand in a value (`next_cursor=MA==`) as well as `%3D`. Names are decoded before they are
 //! compared. `+` is a blank in names and values, as in forms; in a path it is a plus.
 
-use crate::domain::hex_digit;
+use crate::domain::text::hex_digit;
 use std::borrow::Cow;
 
 /// The text is not percent-encoded UTF-8.

@@ -12,7 +12,7 @@
 use ruint::aliases::U256;
 
 use super::short::Sink;
-use crate::domain::{Price, Tick};
+use crate::domain::{Price, Tick, text};
 
 /// Places of a millionth.
 const MILLIONTH_PLACES: u32 = 6;
@@ -26,10 +26,7 @@ const EXPONENT_MAX: i64 = 1 << 40;
 /// Digits of `u64::MAX`.
 const U64_DIGITS_MAX: usize = 20;
 
-/// Digits of the largest uint256.
-pub const UINT256_DIGITS_MAX: usize = 78;
-
-/// The largest power of ten in a `u64`: uint256 texts are made and read in pieces of this size.
+/// The largest power of ten in a `u64`: uint256 texts are made in pieces of this size.
 const PIECE: u64 = 10_u64.pow(PIECE_DIGITS);
 const PIECE_DIGITS: u32 = 19;
 
@@ -183,20 +180,10 @@ pub fn parse_tick(text: &[u8]) -> Result<Tick, NotDecimal> {
 
 /// Reads a uint256: digits only, at most 78.
 pub fn parse_uint256(text: &[u8]) -> Result<[u8; 32], NotDecimal> {
-    if text.is_empty() || text.len() > UINT256_DIGITS_MAX {
-        let digits = text.iter().all(u8::is_ascii_digit) && !text.is_empty();
-        return Err(if digits { NotDecimal::TooLarge } else { NotDecimal::Malformed });
-    }
-    let mut value = U256::ZERO;
-    let mut fits = true;
-    for piece in text.chunks(PIECE_DIGITS as usize) {
-        let scale = U256::from(10_u64.pow(u32::try_from(piece.len()).expect("a piece is short")));
-        let (scaled, carried) = value.overflowing_mul(scale);
-        let (sum, wrapped) = scaled.overflowing_add(U256::from(parse_integer(piece)?));
-        fits &= !carried && !wrapped;
-        value = sum;
-    }
-    if fits { Ok(value.to_be_bytes()) } else { Err(NotDecimal::TooLarge) }
+    text::parse_uint256(text).ok_or_else(|| {
+        let is_number = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+        if is_number { NotDecimal::TooLarge } else { NotDecimal::Malformed }
+    })
 }
 
 /// Appends `value` / 10^`places` without trailing zeros. `places` is at most 19.
@@ -475,11 +462,11 @@ mod tests {
         assert_eq!(parse_uint256(&[b'9'; 78]), Err(NotDecimal::TooLarge));
         assert_eq!(parse_uint256(&[b'0'; 79]), Err(NotDecimal::TooLarge));
         assert_eq!(written(|out| push_uint256(out, &[0; 32])), "0");
-        for length in 1..=UINT256_DIGITS_MAX {
-            let text = "1".to_owned() + &"0".repeat(length - 1);
-            let bytes = parse_uint256(text.as_bytes()).expect("below the maximum");
-            assert_eq!(written(|out| push_uint256(out, &bytes)), text);
-            let padded = format!("{}{}", "0".repeat(UINT256_DIGITS_MAX - length), text);
+        for length in 1..=text::UINT256_DIGITS_MAX {
+            let digits = "1".to_owned() + &"0".repeat(length - 1);
+            let bytes = parse_uint256(digits.as_bytes()).expect("below the maximum");
+            assert_eq!(written(|out| push_uint256(out, &bytes)), digits);
+            let padded = format!("{}{}", "0".repeat(text::UINT256_DIGITS_MAX - length), digits);
             assert_eq!(parse_uint256(padded.as_bytes()), Ok(bytes));
         }
     }

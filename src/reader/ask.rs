@@ -1,13 +1,14 @@
 //! What a request asks, and what is wrong with it: field, value and rule.
 
 use super::{Caller, ReadRequest, Reader, Token};
+use crate::domain::text::{parse_hex, parse_uuid};
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
 use crate::http::respond::retry_after_s;
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
 use crate::json::read::{ReadError, TokenAsk, misspelt};
-use crate::json::{BodyReader, ShortText, Writer, decimal, name};
+use crate::json::{BodyReader, ShortText, Writer, decimal};
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -372,7 +373,7 @@ impl<'a> Asked<'a> {
 
     /// A trade id to filter by.
     pub(super) fn uuid_filter(&self, refused: Refused) -> Result<Option<ApiKey>, Refused> {
-        self.parsed("id", refused, KEY_RULE, name::parse_uuid)
+        self.parsed("id", refused, KEY_RULE, parse_uuid)
     }
 
     /// An address to filter by.
@@ -381,7 +382,7 @@ impl<'a> Asked<'a> {
         name: &'static str,
         refused: Refused,
     ) -> Result<Option<[u8; 20]>, Refused> {
-        self.parsed(name, refused, ADDRESS_RULE, name::parse_hex)
+        self.parsed(name, refused, ADDRESS_RULE, parse_hex)
     }
 
     /// A whole number.
@@ -451,11 +452,11 @@ pub(super) fn token_id(text: &[u8]) -> Option<TokenId> {
 
 /// Reads a condition id.
 pub(super) fn condition_id(text: &[u8]) -> Option<ConditionId> {
-    name::parse_hex(text).map(ConditionId)
+    parse_hex(text).map(ConditionId)
 }
 
 fn order_id(text: &[u8]) -> Option<OrderId> {
-    name::parse_hex(text).map(OrderId)
+    parse_hex(text).map(OrderId)
 }
 
 /// Reads the query of GET /auth/validate-readonly-api-key: whose key, and which. Writes a refusal to
@@ -463,7 +464,7 @@ fn order_id(text: &[u8]) -> Option<OrderId> {
 pub fn read_shown_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<(Address, ApiKey), u16> {
     let asked = Asked::new(request, const { &Lists::empty() });
     let shown = || {
-        let key = asked.parsed("key", bad_parameter(), KEY_RULE, name::parse_uuid)?;
+        let key = asked.parsed("key", bad_parameter(), KEY_RULE, parse_uuid)?;
         let address = asked.address_filter("address", bad_parameter())?;
         let address = address.ok_or(bad_parameter().about("address", "", ADDRESS_RULE))?;
         Ok((Address(address), key.ok_or(bad_parameter().about("key", "", KEY_RULE))?))
@@ -479,7 +480,7 @@ pub fn read_revoked_key(request: &ReadRequest<'_>, out: &mut Vec<u8>) -> Result<
         if let Some((unknown, value)) = asked.pair_but(&["apiKey"]) {
             return Err(bad_parameter().about(unknown.into_owned(), value, "apiKey, or no parameter"));
         }
-        let key = asked.parsed("apiKey", bad_parameter(), KEY_RULE, name::parse_uuid)?;
+        let key = asked.parsed("apiKey", bad_parameter(), KEY_RULE, parse_uuid)?;
         match key {
             None if asked.pair_but(&[]).is_some() => Err(bad_parameter().about("apiKey", "", KEY_RULE)),
             key => Ok(key),

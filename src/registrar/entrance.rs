@@ -7,6 +7,7 @@ use super::keys;
 use crate::auth::explain::{self, Check, Presenting};
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
+use crate::domain::text::parse_uuid;
 use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
 use crate::registry::{KeyState, Registry};
 use std::collections::HashMap;
@@ -88,7 +89,7 @@ impl Entrance {
         secret: &[u8],
         passphrase: &[u8],
     ) -> Option<Caller> {
-        let api_key = text::uuid(api_key)?;
+        let api_key = parse_uuid(api_key)?;
         let secret = text::base64_32(secret)?;
         if !self.owners.contains_key(&api_key) {
             // Read once: the registrar may add wallets meanwhile.
@@ -157,7 +158,7 @@ impl Entrance {
         if !l2::is_fresh(request.timestamp, now, window_s) {
             return fails(Check::Freshness);
         }
-        let Some(api_key) = text::uuid(api_key) else {
+        let Some(api_key) = parse_uuid(api_key) else {
             return fails(Check::KeyForm);
         };
         let Some(address) = text::address(address) else {
@@ -197,7 +198,7 @@ impl Entrance {
         if !l2::is_fresh(request.timestamp, now, window_s) {
             return None;
         }
-        let api_key = text::uuid(presented.api_key)?;
+        let api_key = parse_uuid(presented.api_key)?;
         let address = text::address(presented.address)?;
         let entry = self.find_or_recompute(registry, &api_key, &address)?;
         let good = entry.address == address

@@ -9,6 +9,7 @@
 use super::keys::all_states;
 use super::{Caller, Entrance, Refusal, Registrar};
 use crate::auth::{same_key, text};
+use crate::domain::text::parse_uuid;
 use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce};
 use crate::registry::{KeyState, Registry};
 
@@ -72,7 +73,7 @@ impl Entrance {
     #[must_use]
     pub fn admit_readonly(&self, registry: &Registry, address: &[u8], key: &[u8]) -> Option<Caller> {
         let address = text::address(address)?;
-        self.reader_for(registry, &address, &text::uuid(key)?)
+        self.reader_for(registry, &address, &parse_uuid(key)?)
     }
 
     /// The owner at this address, if `key` is one of its living read-only keys.

@@ -2,6 +2,7 @@
 
 use super::wire::{Answer, Connection, request};
 use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
+use outcry::domain::text::{parse_hex, parse_uint256};
 use outcry::domain::{Address, ConditionId, OrderFields, OrderId, Side, SignatureType, TokenId, Word};
 use serde_json::Value;
 use std::fmt::Write;
@@ -249,7 +250,7 @@ impl Trader {
         let terms = ActTerms {
             act,
             wallet,
-            condition: ConditionId(text::hex(condition.as_bytes()).unwrap()),
+            condition: ConditionId(parse_hex(condition.as_bytes()).unwrap()),
             amount,
             salt: word(salt),
             timestamp_ms: self.now_ms(),
@@ -330,7 +331,7 @@ impl Trader {
 }
 
 fn signer(key: &str) -> (Signer, String) {
-    let signer = Signer::new(text::hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
+    let signer = Signer::new(parse_hex(format!("0x{key}").as_bytes()).unwrap()).unwrap();
     let address = String::from_utf8(text::checksummed(signer.address()).to_vec()).unwrap();
     (signer, address)
 }
@@ -372,7 +373,7 @@ pub fn hex_text(bytes: &[u8]) -> String {
 
 /// A token id from its decimal text.
 pub fn token(decimal: &str) -> TokenId {
-    TokenId(text::uint256(decimal.as_bytes()).unwrap().0)
+    TokenId(parse_uint256(decimal.as_bytes()).unwrap())
 }
 
 /// A token id as decimal text.

@@ -3,6 +3,7 @@
 //! libFuzzer drives them (`fuzz_targets/`), and so does a test on the stable toolchain
 //! (`tests/fuzz_bodies.rs`), each from the seeds in `seeds/<name>/` and its own variations of them.
 
+use outcry::domain::text::{parse_hex_into, parse_uuid};
 use std::cell::RefCell;
 
 use crate::domain::{ApiKey, Position};
@@ -274,14 +275,14 @@ pub fn number(bytes: &[u8]) {
         let digits = bytes.iter().position(|&byte| byte != b'0').unwrap_or(bytes.len() - 1);
         assert_eq!(out, bytes[digits..]);
     }
-    if let Some(key) = name::parse_uuid(bytes).or_else(|| name::parse_ulid(bytes)) {
+    if let Some(key) = parse_uuid(bytes).or_else(|| name::parse_ulid(bytes)) {
         assert_key_reads_back(key);
     }
     if let Some(sixteen) = bytes.first_chunk::<16>() {
         assert_key_reads_back(ApiKey(*sixteen));
     }
     let mut room = [0; 40];
-    if let Some(length) = name::parse_hex_into(bytes, &mut room) {
+    if let Some(length) = parse_hex_into(bytes, &mut room) {
         out.clear();
         name::push_hex(&mut out, &room[..length]);
         assert!(out.eq_ignore_ascii_case(bytes));
@@ -292,7 +293,7 @@ fn assert_key_reads_back(key: ApiKey) {
     let (mut long, mut short) = (Vec::new(), Vec::new());
     name::push_uuid(&mut long, key);
     name::push_ulid(&mut short, key);
-    assert_eq!((name::parse_uuid(&long), name::parse_ulid(&short)), (Some(key), Some(key)));
+    assert_eq!((parse_uuid(&long), name::parse_ulid(&short)), (Some(key), Some(key)));
 }
 
 /// WebSocket frames read the same however their bytes arrive, and nothing is read after a close or

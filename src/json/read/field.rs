@@ -3,9 +3,9 @@
 use super::ReadError;
 use super::tape::{Entries, Items, Value};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::text::parse_hex;
 use crate::domain::{Address, ConditionId, OrderId, Reject, TokenId, Word};
 use crate::json::decimal::{self, NotDecimal};
-use crate::json::name;
 use crate::json::short::ShortText;
 
 /// The entries of an object.
@@ -197,7 +197,7 @@ fn hex<const BYTES: usize>(
     allowed: &'static str,
 ) -> Result<[u8; BYTES], ReadError> {
     let read = match value {
-        Value::Text(text) => name::parse_hex(text.as_bytes()),
+        Value::Text(text) => parse_hex(text.as_bytes()),
         _ => None,
     };
     read.ok_or_else(|| ReadError::payload(field, value, allowed))

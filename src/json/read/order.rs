@@ -5,6 +5,7 @@ use super::field;
 use super::record::record;
 use super::tape::Value;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
+use crate::domain::text::{parse_hex_into, parse_uuid};
 use crate::domain::{
     ApiKey, OrderFields, OrderType, Reject, SelfTrade, Side, SignatureType, SignedOrder, Word,
 };
@@ -133,7 +134,7 @@ pub(super) fn signature(value: Value<'_, '_>) -> Result<([u8; SIGNATURE_BYTES_MA
         return Err(ReadError::payload(FIELD, value, "0x and hex digits"));
     };
     let mut bytes = [0; SIGNATURE_BYTES_MAX];
-    match name::parse_hex_into(text.as_bytes(), &mut bytes) {
+    match parse_hex_into(text.as_bytes(), &mut bytes) {
         Some(length) => Ok((bytes, u16::try_from(length).expect("at most SIGNATURE_BYTES_MAX"))),
         None if is_long_hex(text) => {
             let got = ShortText::new(text);
@@ -162,7 +163,7 @@ fn owner(value: Value<'_, '_>) -> Result<ApiKey, ReadError> {
     let Value::Text(text) = value else {
         return Err(ReadError::payload("owner", value, "the API key of the request"));
     };
-    name::parse_uuid(text.as_bytes()).or_else(|| name::parse_ulid(text.as_bytes())).ok_or_else(|| {
+    parse_uuid(text.as_bytes()).or_else(|| name::parse_ulid(text.as_bytes())).ok_or_else(|| {
         ReadError::of(Reject::OwnerMismatch, "owner", value.short(), "the API key of the request")
     })
 }

@@ -1,5 +1,6 @@
 //! Bodies as tables: every field right, absent, of the wrong type, too large, and twice.
 
+use crate::domain::text::{parse_hex, parse_uuid};
 use serde_json::{Value as Json, json};
 
 use super::*;
@@ -338,7 +339,7 @@ fn id(number: u64) -> String {
 fn a_cancel_names_its_order_in_either_spelling() {
     let mut reader = BodyReader::new();
     let mut ask = |body: Json| reader.cancel(&mut body.to_string().into_bytes());
-    let expected = OrderId(crate::json::name::parse_hex(id(7).as_bytes()).expect("hex"));
+    let expected = OrderId(parse_hex(id(7).as_bytes()).expect("hex"));
     assert_eq!(ask(json!({"orderID": id(7)})), Ok(expected));
     assert_eq!(ask(json!({"orderId": id(7), "x": 1})), Ok(expected));
     assert_eq!(ask(json!({"orderId": id(7), "orderID": null})), Ok(expected));
@@ -464,7 +465,7 @@ fn a_user_act_names_every_field_that_is_wrong() {
 #[test]
 fn small_bodies_hold_one_name() {
     let mut reader = BodyReader::new();
-    let key = crate::json::name::parse_uuid(OWNER.as_bytes());
+    let key = parse_uuid(OWNER.as_bytes());
     let mut beat = |body: &str| reader.heartbeat(&mut body.as_bytes().to_vec());
     assert_eq!(beat(""), Ok(None));
     assert_eq!(beat(r#"{"heartbeat_id":null}"#), Ok(None));

@@ -6,8 +6,8 @@ use super::field;
 use super::order::SIDES;
 use super::record::record;
 use super::tape::Value;
+use crate::domain::text::parse_uuid;
 use crate::domain::{ApiKey, Side, TokenId};
-use crate::json::name;
 
 /// One token that a list asks about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ pub(super) fn key(body: Value<'_, '_>) -> Result<ApiKey, ReadError> {
 
 fn uuid(value: Value<'_, '_>, field: &'static str) -> Result<ApiKey, ReadError> {
     let read = match value {
-        Value::Text(text) => name::parse_uuid(text.as_bytes()),
+        Value::Text(text) => parse_uuid(text.as_bytes()),
         _ => None,
     };
     read.ok_or_else(|| ReadError::payload(field, value, "a UUID"))

@@ -1,5 +1,6 @@
 //! Lists of the catalog: parameters become a filter and a page, then the page's rows are written.
 
+use crate::domain::text::parse_hex;
 use std::collections::BTreeSet;
 
 use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
@@ -12,7 +13,7 @@ use crate::catalog::{
     SERIES_COLUMNS, TAG_COLUMNS,
 };
 use crate::domain::{ConditionId, ItemKind, Word};
-use crate::json::{Writer, name};
+use crate::json::Writer;
 use crate::reader::{ANSWER_BYTES_MAX, Reader};
 
 const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creationDate, createdAt, updatedAt, \
@@ -271,7 +272,7 @@ fn words(params: Params<'_>, names: &[&'static str]) -> Result<Option<Vec<Word>>
     let mut words = Vec::new();
     for name in names {
         for text in params.all(&[name])?.into_iter().flatten() {
-            let word = name::parse_hex(text.as_bytes()).map(Word);
+            let word = parse_hex(text.as_bytes()).map(Word);
             words.push(word.ok_or_else(|| invalid(name, &text, WORD_RULE))?);
         }
     }

@@ -2,8 +2,9 @@
 
 use super::super::ask::Refused;
 use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, ORDER_COLUMNS_MAX, Page};
+use crate::domain::text::parse_hex_into;
 use crate::http::Query;
-use crate::json::{decimal, name};
+use crate::json::decimal;
 
 /// Rows of a page by default.
 const LIMIT_DEFAULT: u64 = 20;
@@ -235,7 +236,7 @@ impl<'a> Params<'a> {
 /// The mark that a cursor is, in hex, in a list with so many columns.
 fn mark(cursor: &str, columns: usize) -> Option<Mark> {
     let mut bytes = vec![0; cursor.len() / 2];
-    let count = name::parse_hex_into(cursor.as_bytes(), &mut bytes)?;
+    let count = parse_hex_into(cursor.as_bytes(), &mut bytes)?;
     Mark::parse(std::str::from_utf8(&bytes[..count]).ok()?, columns)
 }
 

@@ -5,10 +5,11 @@
 //! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
 
 use super::super::ask::{ADDRESS_RULE, Asked, Refused};
+use crate::domain::text::parse_hex;
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ConditionId};
 use crate::http::query::BadEscape;
-use crate::json::{decimal, name};
+use crate::json::decimal;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
@@ -81,7 +82,7 @@ impl<'a> Params<'a> {
 
     /// An address, if one is named.
     pub(super) fn address_filter(&self, field: &'static str) -> Result<Option<Address>, Refused> {
-        self.read(field, || ADDRESS_RULE.into(), |text| name::parse_hex(text.as_bytes()).map(Address))
+        self.read(field, || ADDRESS_RULE.into(), |text| parse_hex(text.as_bytes()).map(Address))
     }
 
     /// Conditions of which at least one must be named.
@@ -94,9 +95,7 @@ impl<'a> Params<'a> {
         self.read(
             field,
             || CONDITIONS_RULE.into(),
-            |text| {
-                each_once(text.split(',').map(|id| name::parse_hex(id.trim().as_bytes()).map(ConditionId)))
-            },
+            |text| each_once(text.split(',').map(|id| parse_hex(id.trim().as_bytes()).map(ConditionId))),
         )
     }
 

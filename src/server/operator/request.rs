@@ -24,11 +24,12 @@
 use crate::auth::text::checksummed;
 use crate::catalog::{Fields, LABEL_BYTES_MAX, texts};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
+use crate::domain::text::parse_hex;
 use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick, WalletKind};
 use crate::http::Method;
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
-use crate::json::{ShortText, Writer, decimal, name};
+use crate::json::{ShortText, Writer, decimal};
 use crate::server::requests::refusal;
 
 /// The longest question of a market that the operator makes.
@@ -359,7 +360,7 @@ fn object<'a>(body: &'a [u8], known: &[&'static str]) -> Result<Fields<'a>, Refu
 
 /// A market by its id or condition.
 pub(crate) fn market_name(text: &str) -> Result<MarketName, Refusal> {
-    if let Some(condition) = name::parse_hex::<32>(text.as_bytes()) {
+    if let Some(condition) = parse_hex::<32>(text.as_bytes()) {
         return Ok(MarketName::Condition(ConditionId(condition)));
     }
     let id = decimal::parse_integer(text.as_bytes());
@@ -368,7 +369,7 @@ pub(crate) fn market_name(text: &str) -> Result<MarketName, Refusal> {
 }
 
 fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
-    let address = name::parse_hex::<20>(text.as_bytes()).map(Address);
+    let address = parse_hex::<20>(text.as_bytes()).map(Address);
     let address = address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))?;
     let digits = &text.as_bytes()[2..];
     let has_both = digits.iter().any(u8::is_ascii_lowercase) && digits.iter().any(u8::is_ascii_uppercase);

@@ -3,6 +3,7 @@
 //!
 //! Segments are as small as tests may have them, so that some are sealed within a second.
 
+use crate::domain::text::parse_hex;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -10,7 +11,6 @@ use std::time::Duration;
 use super::{Client, Trader, hex, options, says, seed, until};
 use crate::domain::{Side, TokenId};
 use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
-use crate::json::name;
 use crate::memory::sections::{Name, Sink};
 use crate::server::operator::journal::verify;
 use crate::server::plan::options::Options;
@@ -370,7 +370,7 @@ fn a_damaged_archived_row_is_answered_500_said_and_counted_until_the_next_snapsh
     until("nothing is in memory", || site.metric("outcry_orders_in_memory") == 0);
     let file = files(data.path(), ".run").pop().expect("a run");
     let whole = std::fs::read(&file).expect("a run");
-    let id = name::parse_hex::<32>(site.over[0].as_bytes()).expect("an id");
+    let id = parse_hex::<32>(site.over[0].as_bytes()).expect("an id");
     let mut bytes = whole.clone();
     // The rows are the last section, so the last place with the id is in the row.
     let at = bytes.windows(32).rposition(|bytes| bytes == id).expect("the row");

@@ -285,5 +285,5 @@ fn done(said: Result<Value, String>) -> String {
 }
 
 fn order_id(text: &Value) -> OrderId {
-    OrderId(outcry::auth::text::hex(text.as_str().unwrap().as_bytes()).unwrap())
+    OrderId(outcry::domain::text::parse_hex(text.as_str().unwrap().as_bytes()).unwrap())
 }

@@ -161,7 +161,7 @@ impl Run {
             let page = self.people.trader(who).read(&mut self.site.public, &path);
             assert_eq!(page["count"], 1, "{path}: {page}");
             for maker in page["data"][0]["maker_orders"].as_array().unwrap() {
-                let id = outcry::auth::text::hex(maker["order_id"].as_str().unwrap().as_bytes());
+                let id = outcry::domain::text::parse_hex(maker["order_id"].as_str().unwrap().as_bytes());
                 let price = decimal(maker["price"].as_str().unwrap(), 10_000).unwrap();
                 fills.push((
                     OrderId(id.unwrap()),

@@ -55,7 +55,8 @@ impl Run {
     fn done(&self, said: &Value, replayed: bool, twin: &Result<NaiveReplaced, Refusal>) -> NaiveReplaced {
         let ids = |list: &Value| -> Vec<OrderId> {
             let ids = list.as_array().unwrap().iter();
-            ids.map(|id| OrderId(outcry::auth::text::hex(id.as_str().unwrap().as_bytes()).unwrap())).collect()
+            ids.map(|id| OrderId(outcry::domain::text::parse_hex(id.as_str().unwrap().as_bytes()).unwrap()))
+                .collect()
         };
         assert_eq!(said["success"], true, "{said} at {}", self.at);
         if replayed {

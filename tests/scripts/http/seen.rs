@@ -203,7 +203,7 @@ impl Run {
 /// A live order as its record shows it.
 fn row(order: &Value, outcome: Outcome) -> BookRow {
     let of = |name: &str| order[name].as_str().unwrap();
-    let id = OrderId(outcry::auth::text::hex(of("id").as_bytes()).unwrap());
+    let id = OrderId(outcry::domain::text::parse_hex(of("id").as_bytes()).unwrap());
     assert_eq!(of("status"), "LIVE", "{order}");
     let price = decimal(of("price"), 10_000).unwrap();
     BookRow {

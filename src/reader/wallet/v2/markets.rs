@@ -8,8 +8,9 @@ use super::super::page_of;
 use super::super::params::{Bounds, CONDITIONS_RULE, each_once, invalid, missing, twice_named};
 use super::paging::{LIMIT, Start, conditions, events, few, params};
 use super::{PLACES, unrealized, write_no_profile, write_sum};
+use crate::domain::text::parse_hex;
 use crate::domain::{ConditionId, MarketNo, Outcome, Shares, Word};
-use crate::json::{Writer, name};
+use crate::json::Writer;
 use crate::ledger::MarketRow;
 use crate::wallet::{Holding, rounded};
 use std::collections::BTreeSet;
@@ -206,7 +207,7 @@ impl Reader {
             || CONDITIONS_RULE.into(),
             |text| {
                 let ids = text.split(',').map(str::trim).filter(|id| !is_combination(id));
-                each_once(ids.map(|id| name::parse_hex(id.as_bytes()).map(ConditionId)))
+                each_once(ids.map(|id| parse_hex(id.as_bytes()).map(ConditionId)))
             },
         )?;
         few("condition", conditions.as_ref().map_or(0, Vec::len), CONDITIONS_OF_TOKENS_MAX)?;
@@ -270,11 +271,8 @@ impl Reader {
     /// here: a market is open, and then it is resolved.
     pub(super) fn resolutions_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let params = params(asked, &["question_id", "condition", "event_id"])?;
-        let question = params.read(
-            "question_id",
-            || WORD_RULE.into(),
-            |text| name::parse_hex(text.as_bytes()).map(Word),
-        )?;
+        let question =
+            params.read("question_id", || WORD_RULE.into(), |text| parse_hex(text.as_bytes()).map(Word))?;
         let markets: Vec<MarketNo> = match (question, conditions(&params)?, events(&params)?) {
             (Some(question), None, None) => self.index.question(&question).to_vec(),
             (None, Some(ids), None) => {
@@ -298,7 +296,7 @@ impl Reader {
 
 /// The condition of a combination of markets has a byte less; there are none here.
 fn is_combination(condition: &str) -> bool {
-    name::parse_hex::<31>(condition.as_bytes()).is_some()
+    parse_hex::<31>(condition.as_bytes()).is_some()
 }
 
 /// A word for the conditions in their order, and for how their holders are counted.

@@ -9,6 +9,7 @@ use super::super::super::ask::{Asked, Refused};
 use super::super::LIST_BYTES_MAX;
 use super::super::params::{Bounds, Params, invalid};
 use crate::domain::ConditionId;
+use crate::domain::text::parse_hex_into;
 use crate::json::{Writer, name};
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -202,7 +203,7 @@ impl Start {
 
     fn parse(cursor: &str) -> Option<Self> {
         let mut bytes = [0; CURSOR_BYTES_MAX];
-        let count = name::parse_hex_into(cursor.as_bytes(), &mut bytes)?;
+        let count = parse_hex_into(cursor.as_bytes(), &mut bytes)?;
         let mut parts = std::str::from_utf8(&bytes[..count]).ok()?.split('/');
         let list = parts.next()?.split('.').map(str::to_owned).collect();
         let (limit, offset) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);

@@ -1,5 +1,6 @@
 //! What a new `dev` exchange holds: markets, funded test accounts, a few resting quotes.
 
+use crate::domain::text::parse_hex;
 use std::net::SocketAddr;
 
 use super::trader::{Posted, Trader, Wish, hex};
@@ -197,13 +198,13 @@ fn quote(traders: &mut [Trader], markets: &[Quoted]) -> Result<Vec<String>, Stri
 }
 
 fn signer(account: usize) -> Signer {
-    let secret = text::hex(TEST_KEYS[account].as_bytes()).expect("test keys are hex");
+    let secret = parse_hex(TEST_KEYS[account].as_bytes()).expect("test keys are hex");
     Signer::new(secret).expect("test keys are keys")
 }
 
 /// The private key of account 0, for the page.
 pub(super) fn first_key() -> String {
-    let secret: [u8; 32] = text::hex(TEST_KEYS[0].as_bytes()).expect("test keys are hex");
+    let secret: [u8; 32] = parse_hex(TEST_KEYS[0].as_bytes()).expect("test keys are hex");
     hex(&secret)
 }
 
