@@ -268,7 +268,10 @@ fn what_was_traded_is_shown_by_trade_and_in_sum() {
         },
         { "condition_id": unknown, "status": 404, "error": "market not found" },
     ]);
-    assert_eq!(scene.read(Who::Nobody, &format!("POST /data/volumes {body}")), expected);
+    let snake = body.to_string().replace("conditionId", "condition_id").replace("tokenIds", "token_ids");
+    for body in [body.to_string(), snake] {
+        assert_eq!(scene.read(Who::Nobody, &format!("POST /data/volumes {body}")), expected, "{body}");
+    }
     let item = ask("{condition}", ["{token}", "{other token}"]);
     for (body, field) in [
         ("[]".to_owned(), "body"),
@@ -279,11 +282,19 @@ fn what_was_traded_is_shown_by_trade_and_in_sum() {
         (json!({ "conditions": [item], "include24h": true }).to_string(), "include_24h"),
         (json!({ "conditions": [{ "tokenIds": ["1", "2"] }] }).to_string(), "conditionId"),
         (json!({ "conditions": [{ "conditionId": unknown, "tokenIds": ["1"] }] }).to_string(), "tokenIds"),
+        (
+            json!({ "conditions": [{ "condition_id": unknown, "token_ids": [1, 2] }] }).to_string(),
+            "token_ids",
+        ),
+        (
+            json!({ "conditions": [{ "conditionId": unknown, "condition_id": unknown }] }).to_string(),
+            "condition_id",
+        ),
     ] {
         let (status, answer) = scene.ask(Who::Nobody, &format!("POST /data/volumes {body}"));
         assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
     }
-    for (wrong, field) in [("startTs", "start_ts"), ("Fidelity", "fidelity"), ("end-ts", "end_ts")] {
+    for (wrong, field) in [("start-ts", "start_ts"), ("Fidelity", "fidelity"), ("end-ts", "end_ts")] {
         let body = json!({ "markets": ["1"], "interval": "1d", wrong: 1 });
         let (status, answer) = scene.ask(Who::Nobody, &format!("POST /batch-prices-history {body}"));
         assert_eq!((status, &answer["field"], &answer["got"]), (400, &json!(field), &json!(wrong)));

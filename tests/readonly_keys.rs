@@ -99,8 +99,12 @@ fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
     let mut connection = exchange.connect();
     let listed = owner.read(&mut connection, "/auth/readonly-api-keys");
     assert_eq!(listed, json!({ "readonlyApiKeys": keys }));
-    owner.family = "SERVICE";
-    assert_eq!(owner.read(&mut connection, "/auth/readonly-api-keys"), json!(keys));
+    for family in ["SERVICE", "KUEST"] {
+        owner.family = family;
+        assert_eq!(owner.read(&mut connection, "/auth/readonly-api-keys"), json!(keys), "{family}");
+    }
+    owner.family = "kuest";
+    assert_eq!(owner.read(&mut connection, "/auth/readonly-api-keys"), json!({ "readonlyApiKeys": keys }));
     owner.family = "POLY";
     assert_eq!(owner.read(&mut connection, "/auth/api-keys")["apiKeys"].as_array().unwrap().len(), 1);
     assert_eq!(is_valid(&mut connection, &address, keys[2]), true);

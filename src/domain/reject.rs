@@ -5,8 +5,8 @@
 //! stopped a walk (`SelfTradeStopped`, `FillsLimit`) before `FokNotFilled` and `FakNoMatch`.
 //!
 //! Each row has the byte by which the log knows it, for good: a new row takes the next one, wherever
-//! it stands. `error` is what clients match on, in a batch as `errorMsg`; `error_msg` is what Kuest's site matches on where
-//! it has a text of its own. `{id}`, `{got}` and `{allowed}` in a text are filled in by the
+//! it stands. `error` is what Polymarket's clients match on, and `error_msg` what Kuest's site does, where it has a text
+//! of its own; some of its texts stand for several rules. `{id}`, `{got}` and `{allowed}` in a text are filled in by the
 //! answer's writer. Once released, a code or text never changes.
 
 /// What a refusal looks like on the wire.
@@ -71,13 +71,13 @@ rejects! {
     /// another shard may still give back money that is missing; nothing was taken.
     Busy = 1, 503, "busy", "the exchange is busy, try again";
     /// The exchange takes no orders and no splits. Cancels are always taken.
-    TradingDisabled = 2, 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates";
+    TradingDisabled = 2, 503, "trading_disabled", "Trading is currently disabled. Check polymarket.com for updates", "system_paused";
     /// The exchange takes no orders and no splits for now, and cancels as ever.
-    CancelOnly = 3, 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.";
+    CancelOnly = 3, 503, "cancel_only", "Trading is currently cancel-only. New orders are not accepted, but cancels are allowed.", "system_paused";
     /// The exchange or the market takes post-only orders and cancels.
     PostOnlyMode = 4, 503, "post_only_mode", "post-only mode: only post-only orders and cancels are allowed";
     /// Key, passphrase, signature or freshness of the L2 headers is wrong.
-    Unauthorized = 5, 401, "invalid_l2", "Unauthorized/Invalid api key";
+    Unauthorized = 5, 401, "invalid_l2", "Unauthorized/Invalid api key", "invalid_l2";
     /// The L1 headers are wrong.
     InvalidL1 = 6, 401, "invalid_l1", "Invalid L1 Request headers";
     /// A read-only API key was shown for an act.
@@ -89,9 +89,9 @@ rejects! {
     /// A V1 order, or one for a domain that we do not serve.
     OrderVersionMismatch = 9, 400, "order_version_mismatch", "order_version_mismatch";
     /// `owner` is not the API key of the request.
-    OwnerMismatch = 10, 400, "owner_mismatch", "the order owner has to be the owner of the API KEY";
+    OwnerMismatch = 10, 400, "owner_mismatch", "the order owner has to be the owner of the API KEY", "owner_address_mismatch";
     /// `signer` is not the address of the API key.
-    SignerMismatch = 11, 400, "signer_mismatch", "the order signer address has to be the address of the API KEY";
+    SignerMismatch = 11, 400, "signer_mismatch", "the order signer address has to be the address of the API KEY", "owner_address_mismatch";
     /// `tokenId` names no token.
     TokenUnknown = 12, 400, "token_unknown", "token is not registered";
     /// `conditionId` names no market.
@@ -103,7 +103,7 @@ rejects! {
     /// The signature is not the signer's.
     SignatureInvalid = 16, 400, "invalid_signature", "invalid signature", "invalid order signature";
     /// The operator froze this principal.
-    Frozen = 17, 400, "address_banned", "'{got}' address banned";
+    Frozen = 17, 400, "address_banned", "'{got}' address banned", "user_banned";
     /// The fill-rate breaker of the order's key has tripped.
     FillRateTripped = 52, 409, "fill_rate_tripped", "the fill-rate breaker of this key has tripped; reset it to place orders again";
     /// The order's timestamp lies behind what the duplicate memory reaches.
@@ -111,7 +111,7 @@ rejects! {
     /// The order's timestamp lies more than a minute ahead.
     TooNew = 19, 400, "order_too_new", "order too new";
     /// The market is paused.
-    MarketPaused = 20, 409, "condition_paused", "the market is not yet ready to process new orders", "orderbook not ready";
+    MarketPaused = 20, 409, "condition_paused", "the market is not yet ready to process new orders", "condition_paused";
     /// The market is closed.
     MarketClosed = 21, 400, "market_closed", "the market is closed";
     /// The market is resolved.
@@ -121,7 +121,7 @@ rejects! {
     /// An amount is above a billion.
     AmountTooLarge = 24, 400, "amount_too_large", "order is invalid. Amount ({got}) higher than the maximum: {allowed}";
     /// The price is outside tick..=1-tick.
-    PriceOutOfRange = 25, 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}";
+    PriceOutOfRange = 25, 400, "price_out_of_range", "order {id} is invalid. Price ({got}) is outside {allowed}", "order is invalid. price breaks minimum tick size rules";
     /// The price is not a multiple of the market's tick.
     PriceOffTick = 26, 400, "price_off_tick", "order {id} is invalid. Price ({got}) breaks minimum tick size rule: {allowed}", "order is invalid. price breaks minimum tick size rules";
     /// Post-only with FOK or FAK.
@@ -139,7 +139,7 @@ rejects! {
     /// A resting order is smaller than the market allows, or what it would trade is worth less than a millionth.
     SizeTooSmall = 30, 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";
     /// An immediate buy is worth less than the smallest notional.
-    NotionalTooSmall = 31, 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}";
+    NotionalTooSmall = 31, 400, "notional_too_small", "invalid amount for a marketable BUY order (${got}), min size: ${allowed}", "order is invalid. size lower than the minimum";
     /// A post-only order would trade at once.
     PostOnlyCrosses = 32, 400, "post_only_crosses", "invalid post-only order: order crosses book", "postonly would cross the best bid or ask";
     /// Collateral or shares do not cover the order with what is open in the same market.
@@ -147,7 +147,7 @@ rejects! {
     /// A FOK cannot be filled whole. It is remembered: the same order gets this answer again.
     FokNotFilled = 34, 400, "fok_not_filled", "order couldn't be fully filled. FOK orders are fully filled or killed.", "order couldn't be fully filled, fok orders are fully filled/killed";
     /// A FAK found nothing. It is remembered: the same order gets this answer again.
-    FakNoMatch = 35, 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.";
+    FakNoMatch = 35, 400, "fak_no_match", "no orders found to match with FAK order. FAK orders are partially filled or killed if no match is found.", "order couldn't be fully filled, fok orders are fully filled/killed";
     /// The first thing the order met was the principal's own order. It is remembered: the same order gets this answer
     /// again.
     SelfTradeStopped = 36, 400, "self_trade", "order would trade with an order of the same owner";

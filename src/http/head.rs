@@ -22,6 +22,7 @@
 
 use super::auth_headers::{self, AuthHeaders};
 use super::scan::first_control;
+use crate::domain::Dialect;
 
 /// The size limits of a request, each inclusive, with the status of a request above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,6 +142,14 @@ pub struct Head<'a> {
     pub auth: Option<AuthHeaders<'a>>,
     /// The length of the head in bytes: where the body begins.
     pub bytes: usize,
+}
+
+impl Head<'_> {
+    /// Whose credential headers it has; without any, it asks as the contract does.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.auth.as_ref().map_or(Dialect::Service, |headers| headers.dialect)
+    }
 }
 
 macro_rules! bad_requests {

@@ -54,7 +54,8 @@ pub struct Refusal<'a> {
     pub retry_after_s: Option<u32>,
     /// Which check failed, as JSON; only `outcry dev` says so.
     pub explain: Option<&'a [u8]>,
-    /// By which `errorMsg` is worded.
+    /// Whose texts it has: [`Dialect::Service`] both, in `error` Polymarket's and in `errorMsg` Kuest's; the others in
+    /// both fields their own.
     pub dialect: Dialect,
 }
 
@@ -109,9 +110,7 @@ pub fn order_accepted(json: &mut Writer<'_>, order: &Accepted<'_>) {
 pub fn order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     json.open_object();
     error_fields(json, refusal);
-    let wire = refusal.reject.wire();
-    let text = if refusal.dialect == Dialect::Poly { wire.error } else { wire.error_msg };
-    refused_result(json, refusal, text);
+    refused_result(json, refusal);
     json.close_object();
 }
 
@@ -120,10 +119,7 @@ pub fn order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
 pub fn batch_order_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     json.open_object();
     detail_fields(json, refusal);
-    // The clients of both venues match on one text there.
-    let wire = refusal.reject.wire();
-    let text = if refusal.dialect == Dialect::Service { wire.error_msg } else { wire.error };
-    refused_result(json, refusal, text);
+    refused_result(json, refusal);
     json.close_object();
 }
 
@@ -219,7 +215,9 @@ pub fn replace_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>, part: Optio
 }
 
 fn error_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
-    json.key("error").pieces(|pieces| fill(pieces, refusal.reject.wire().error, refusal));
+    let wire = refusal.reject.wire();
+    let text = if refusal.dialect == Dialect::Kuest { wire.error_msg } else { wire.error };
+    json.key("error").pieces(|pieces| fill(pieces, text, refusal));
     detail_fields(json, refusal);
 }
 
@@ -244,9 +242,11 @@ fn detail_fields(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
     }
 }
 
-fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>, error_msg: &'static str) {
+fn refused_result(json: &mut Writer<'_>, refusal: &Refusal<'_>) {
+    let wire = refusal.reject.wire();
+    let text = if refusal.dialect == Dialect::Poly { wire.error } else { wire.error_msg };
     json.key("success").boolean(false);
-    json.key("errorMsg").pieces(|pieces| fill(pieces, error_msg, refusal));
+    json.key("errorMsg").pieces(|pieces| fill(pieces, text, refusal));
     json.key("orderID").text("");
     if let Some(id) = refusal.id {
         json.key("orderHash").order_id(id);
@@ -338,13 +338,21 @@ mod tests {
                 ..Refusal::plain(*reject)
             };
             for refusal in [refusal, refusal.of(&id)] {
-                let venue = Refusal { dialect: Dialect::Poly, ..refusal };
-                let venue = parsed(&written(|json| order_refused(json, &venue)));
-                assert_eq!(venue["errorMsg"], venue["error"], "Polymarket's clients match on one text");
+                let wire = reject.wire();
+                for (dialect, text) in [(Dialect::Poly, wire.error), (Dialect::Kuest, wire.error_msg)] {
+                    let venue = Refusal { dialect, ..refusal };
+                    let single = parsed(&written(|json| order_refused(json, &venue)));
+                    let batch = parsed(&written(|json| batch_order_refused(json, &venue)));
+                    let begins = text.split(['{', '$']).next().expect("a beginning");
+                    assert!(
+                        single["error"].as_str().is_some_and(|said| said.starts_with(begins)),
+                        "{single}"
+                    );
+                    assert_eq!([&single["errorMsg"], &batch["errorMsg"]], [&single["error"]; 2]);
+                }
                 let single = parsed(&written(|json| order_refused(json, &refusal)));
                 let batch = parsed(&written(|json| batch_order_refused(json, &refusal)));
                 let other = parsed(&written(|json| refused(json, &refusal)));
-                let wire = reject.wire();
                 for text in [&single["error"], &single["errorMsg"], &batch["errorMsg"], &other["error"]] {
                     let text = text.as_str().expect("a text");
                     assert!(!text.is_empty() && !text.contains(['{', '}']), "{text}");

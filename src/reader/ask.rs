@@ -157,6 +157,22 @@ pub(super) fn refuse_misspelt(
     }
 }
 
+/// A field that has several spellings, of which an object may have one, and its name there; `null` counts as absent.
+pub(super) fn spelt<'a>(
+    object: &'a Value,
+    names: &[&'static str],
+) -> Result<Option<(&'static str, &'a Value)>, Refused> {
+    let mut said =
+        names.iter().filter_map(|&name| Some((name, object.get(name).filter(|value| !value.is_null())?)));
+    let first = said.next();
+    match said.next() {
+        Some((name, value)) => {
+            Err(invalid().about(name, &value.to_string(), format!("one of {}", names.join(", "))))
+        }
+        None => Ok(first),
+    }
+}
+
 /// The refusal of a body.
 pub(super) const fn invalid() -> Refused {
     Refused::new(400, "invalid_payload", "Invalid payload")

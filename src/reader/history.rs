@@ -7,7 +7,8 @@
 //!
 //! | interval | reaches back |
 //! |---|---|
-//! | `1m`, `5m`, `15m`, `1h`, `6h`, `1d`, `1w` | as far as its name says |
+//! | `5m`, `15m`, `1h`, `6h`, `1d`, `1w` | as far as its name says |
+//! | `1m` | a month of thirty days, not a minute, as at the venues |
 //! | `max`, `all` | to the first price |
 //!
 //! A point is the second at which its step began, `t`, and the price of that step as the token sees
@@ -15,7 +16,7 @@
 //! rules, and how far back each step reaches). A step in which no price was noted has no point, except
 //! the window's first step, if there was a price before it.
 
-use super::ask::{Asked, Refused, bad_parameter, invalid, no_book, time_of, token_id, too_long};
+use super::ask::{Asked, Refused, bad_parameter, invalid, no_book, spelt, time_of, token_id, too_long};
 use super::bars::{STEPS_S, Window};
 use super::books::write_name;
 use super::{Reader, Token};
@@ -34,18 +35,18 @@ const DAY_S: u64 = 24 * 60 * MINUTE_S;
 
 /// How far the named intervals reach back, in seconds; none is to the first price.
 const INTERVALS: [(&str, Option<u64>); 9] = [
-    ("1m", Some(MINUTE_S)),
     ("5m", Some(5 * MINUTE_S)),
     ("15m", Some(15 * MINUTE_S)),
     ("1h", Some(60 * MINUTE_S)),
     ("6h", Some(360 * MINUTE_S)),
     ("1d", Some(DAY_S)),
     ("1w", Some(7 * DAY_S)),
+    ("1m", Some(30 * DAY_S)),
     ("max", None),
     ("all", None),
 ];
 
-const INTERVAL_RULE: &str = "1m, 5m, 15m, 1h, 6h, 1d, 1w, max or all, or a start instead";
+const INTERVAL_RULE: &str = "5m, 15m, 1h, 6h, 1d, 1w, 1m (a month), max or all, or a start instead";
 
 /// A window as asked for, with the route's names of its start and end.
 #[derive(Clone, Copy, Debug, Default)]
@@ -133,14 +134,17 @@ impl Reader {
     }
 
     /// POST /batch-prices-history: `{"markets":[token, …], "start_ts", "end_ts", "interval",
-    /// "fidelity"}`. Tokens that are unknown here are left out.
+    /// "fidelity"}`; Kuest's site writes `startTs` and `endTs`. Tokens that are unknown here are left out.
     pub(super) fn batch_prices_history(
         &self,
         asked: &Asked<'_>,
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
-        let body = asked.object(&["markets", "start_ts", "end_ts", "interval", "fidelity"])?;
-        let seconds = |name| whole(&body, name).map(|number| number.map(|number| time_of(number).seconds()));
+        const START: [&str; 2] = ["start_ts", "startTs"];
+        const END: [&str; 2] = ["end_ts", "endTs"];
+        let body = asked.object(&[START.as_slice(), &END, &["markets", "interval", "fidelity"]].concat())?;
+        let seconds =
+            |names| whole(&body, names).map(|number| number.map(|number| time_of(number).seconds()));
         let interval = match body.get("interval") {
             None | Some(Value::Null) => None,
             Some(Value::String(interval)) => Some(interval.as_str()),
@@ -149,9 +153,9 @@ impl Reader {
         let wanted = Wanted {
             names: ["start_ts", "end_ts"],
             interval,
-            start_s: seconds("start_ts")?,
-            end_s: seconds("end_ts")?,
-            fidelity_minutes: whole(&body, "fidelity")?,
+            start_s: seconds(&START)?,
+            end_s: seconds(&END)?,
+            fidelity_minutes: whole(&body, &["fidelity"])?,
         };
         let ids = tokens_of(&body)?;
         let span = wanted.span(asked.now())?;
@@ -178,15 +182,11 @@ impl Reader {
     }
 }
 
-/// A whole number of a body; `null` counts as absent.
-fn whole(body: &Value, name: &'static str) -> Result<Option<u64>, Refused> {
-    match body.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_u64() {
-            Some(number) => Ok(Some(number)),
-            None => Err(invalid().about(name, &value.to_string(), "a whole number")),
-        },
-    }
+/// A whole number of a body, under any of its names.
+fn whole(body: &Value, names: &[&'static str]) -> Result<Option<u64>, Refused> {
+    let Some((name, value)) = spelt(body, names)? else { return Ok(None) };
+    let refused = || invalid().about(name, &value.to_string(), "a whole number");
+    value.as_u64().ok_or_else(refused).map(Some)
 }
 
 /// The tokens of a body, each once, in order.
@@ -229,13 +229,13 @@ mod tests {
         let minutes =
             |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(known_s).step / MINUTE_S).ok();
         for (name, step) in [
-            ("1m", 1),
             ("5m", 1),
             ("15m", 1),
             ("1h", 1),
             ("6h", 1),
             ("1d", 5),
             ("1w", 30),
+            ("1m", 30),
             ("max", 1),
             ("all", 1),
         ] {

@@ -1,7 +1,8 @@
-//! What was traded in markets, for callers that name each with both of its tokens.
+//! What was traded in markets, for callers that name each with both of its tokens: as `conditionId` and `tokenIds`, or
+//! in snake case, as Kuest's site does.
 
 use super::Reader;
-use super::ask::{Asked, Refused, WORD_RULE, condition_id, invalid, token_id, too_long};
+use super::ask::{Asked, Refused, WORD_RULE, condition_id, invalid, spelt, token_id, too_long};
 use crate::domain::{ConditionId, TimeMs, TokenId};
 use crate::json::Writer;
 use serde_json::Value;
@@ -77,16 +78,20 @@ fn asks(body: &Value) -> Result<Vec<Ask>, Refused> {
 }
 
 fn ask(item: &Value) -> Result<Ask, Refused> {
-    let got = |name| item.get(name).map(Value::to_string).unwrap_or_default();
-    let condition = item.get("conditionId").and_then(Value::as_str);
-    let condition = condition.and_then(|text| condition_id(text.as_bytes()));
-    let condition =
-        condition.ok_or_else(|| invalid().about("conditionId", &got("conditionId"), WORD_RULE))?;
+    let refused = |name, value: &Value, rule: &'static str| {
+        let got = if value.is_null() { String::new() } else { value.to_string() };
+        invalid().about(name, &got, rule)
+    };
+    let (name, value) =
+        spelt(item, &["conditionId", "condition_id"])?.unwrap_or(("conditionId", &Value::Null));
+    let condition = value.as_str().and_then(|text| condition_id(text.as_bytes()));
+    let condition = condition.ok_or_else(|| refused(name, value, WORD_RULE))?;
     let token = |value: &Value| token_id(value.as_str()?.as_bytes());
-    let tokens = match item.get("tokenIds").and_then(Value::as_array).map(Vec::as_slice) {
+    let (name, value) = spelt(item, &["tokenIds", "token_ids"])?.unwrap_or(("tokenIds", &Value::Null));
+    let tokens = match value.as_array().map(Vec::as_slice) {
         Some([first, second]) => token(first).zip(token(second)).map(<[TokenId; 2]>::from),
         _ => None,
     };
-    let tokens = tokens.ok_or_else(|| invalid().about("tokenIds", &got("tokenIds"), TOKENS_RULE))?;
+    let tokens = tokens.ok_or_else(|| refused(name, value, TOKENS_RULE))?;
     Ok(Ask { condition, tokens })
 }

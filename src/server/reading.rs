@@ -38,7 +38,7 @@ use super::threads::message::{ActJob, ReadJob};
 use super::trading::SIGNATURES_PER_TURN;
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
-use crate::domain::{Position, Reject, TimeMs};
+use crate::domain::{Dialect, Position, Reject, TimeMs};
 use crate::http::respond::{self, ContentType, Extras, Response};
 use crate::http::route::HostPrefixes;
 use crate::http::{self, Class, Endpoint, Head, Query, Route};
@@ -428,7 +428,8 @@ impl Reading {
                     let found = self.followed.callers.explain(head, route, body, now, intent);
                     explain::presenting(&found, head, route, body, judged)
                 });
-                let status = self.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
+                let status =
+                    self.refuse((reject, head.dialect()), job.toll.retry_after_s(), explain.as_deref());
                 Err(Read::Body(job, status))
             }
         }
@@ -483,9 +484,14 @@ impl Reading {
     }
 
     /// Writes a refusal as the body and returns its status; a limit that refused says how long it lasts.
-    fn refuse(&mut self, reject: Reject, retry_after_s: Option<u32>, explain: Option<&[u8]>) -> u16 {
+    fn refuse(
+        &mut self,
+        (reject, dialect): (Reject, Dialect),
+        retry_after_s: Option<u32>,
+        explain: Option<&[u8]>,
+    ) -> u16 {
         self.body.clear();
-        let refusal = Refusal { retry_after_s, explain, ..Refusal::plain(reject) };
+        let refusal = Refusal { retry_after_s, explain, dialect, ..Refusal::plain(reject) };
         answer::refused(&mut Writer::new(&mut self.body), &refusal);
         refusal.status()
     }

@@ -260,8 +260,8 @@ impl Trade {
                 ..render::extras_of_refused(&refused, &toll)
             };
             let out = line.answer(number).expect("just opened");
-            let dialect = request.head.auth.as_ref().map_or(Dialect::Service, |headers| headers.dialect);
-            let timing_end = render::refused(out, (form, dialect), &refused, explained.as_deref(), &extras);
+            let form = (form, request.head.dialect());
+            let timing_end = render::refused(out, form, &refused, explained.as_deref(), &extras);
             // A refusal that no shard has seen reports no frame, so it waits for none.
             line.ready(number, Position(0));
             line.timed(number, Timed::Trade { laps: self.laps, timing_end });

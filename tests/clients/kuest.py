@@ -109,7 +109,7 @@ def said(act):
 def readonly_keys(client):
     """A key for whoever may only look, made, tried and revoked with this library."""
     key = client.create_readonly_api_key().api_key
-    assert client.get_readonly_api_keys() == {"readonlyApiKeys": [key]}
+    assert client.get_readonly_api_keys() == [key]
     for revoked in (False, True):
         assert client.validate_readonly_api_key(client.get_address(), key) == {"valid": not revoked}
         assert client.delete_readonly_api_key(key) == {"deleted": not revoked}

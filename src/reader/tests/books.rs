@@ -169,8 +169,13 @@ fn prices_over_time_are_the_last_of_each_step_and_mirror_each_other() {
     let half_days = exchange.reads("/prices-history?market=300&interval=all&fidelity=720");
     assert_eq!(half_days["history"].as_array().map(Vec::len), Some(1));
     let body = format!(r#"{{"markets":["300","999"],"start_ts":{start_s},"end_ts":{}}}"#, start_s + 10);
-    assert_eq!(
-        exchange.answers(None, "POST /batch-prices-history", &body),
-        json!({"history": {"300": [{"t": minute, "p": 0.41}]}})
-    );
+    for body in [body.replace("start_ts", "startTs").replace("end_ts", "endTs"), body] {
+        assert_eq!(
+            exchange.answers(None, "POST /batch-prices-history", &body),
+            json!({"history": {"300": [{"t": minute, "p": 0.41}]}}),
+            "{body}"
+        );
+    }
+    let later = exchange.reads("/prices-history?market=300&interval=1m&fidelity=1");
+    assert_eq!(later["history"], whole["history"], "a month, not a minute");
 }

@@ -119,8 +119,8 @@ pub(crate) fn markdown() -> String {
         "# Errors\n\n\
          Printed by `outcry errors`, and served as JSON at `GET /errors`; not written by hand. Codes and texts never\n\
          change. Beside `error` and `code` an answer may name `field`, `got`, `allowed` and `nearest`; with\n\
-         `Retry-After` it has `retry_after_seconds`. For `POLY_` requests, and for `KUEST_` in a batch, `errorMsg` is\n\
-         the text of `error`.\n",
+         `Retry-After` it has `retry_after_seconds`. `POLY_` requests get the text of `error` in both fields, `KUEST_`\n\
+         requests that of `errorMsg`; in a batch a result has `errorMsg` alone.\n",
     );
     let mut table = |title: &str, about: &str, head: &[&str], rows: &[Vec<String>]| {
         let line = |cells: &[&str]| format!("| {} |\n", cells.join(" | "));

@@ -45,14 +45,15 @@ pub(super) fn of_wallet(
         Ok(proof) => proof,
         Err(reject) => {
             let explain = reading.explains.then(|| explained(reading, &claim, now));
-            let status = reading.refuse(reject, job.toll.retry_after_s(), explain.as_deref());
+            let status =
+                reading.refuse((reject, headers.dialect), job.toll.retry_after_s(), explain.as_deref());
             return Read::Body(job, status);
         }
     };
     let creates = endpoint == Endpoint::ApiKeyCreate;
     if creates && let Err(reject) = reading.followed.callers.charge_for_wallet(&mut job.toll, &proof.address)
     {
-        let status = reading.refuse(reject, job.toll.retry_after_s(), None);
+        let status = reading.refuse((reject, headers.dialect), job.toll.retry_after_s(), None);
         return Read::Body(job, status);
     }
     let errand: Errand = Box::new(move |trade, now| {
@@ -77,11 +78,13 @@ pub(super) fn of_readonly(
     meant: Option<ApiKey>,
     job: Box<ReadJob>,
 ) -> ActJob {
-    let (principal, dialect) = (caller.principal, caller.dialect);
+    let (principal, wrapped) = (caller.principal, wants_an_object(caller));
     let errand: Errand = Box::new(move |trade, now| {
         let registrar = trade.own_registrar();
         let told = match (endpoint, meant) {
-            (Endpoint::ReadonlyKeys, _) => Ok(readonly_list(&registrar.readonly_keys(principal), dialect)),
+            (Endpoint::ReadonlyKeys, _) => {
+                Ok(listed("readonlyApiKeys", &registrar.readonly_keys(principal), wrapped))
+            }
             (_, None) => registrar.create_readonly_key(now, principal).map(|key| {
                 one("apiKey", |json| {
                     json.uuid(key);
@@ -100,12 +103,20 @@ pub(super) fn of_readonly(
     ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)
 }
 
-/// The strict clients want an object around the list, as around that of other keys.
-fn readonly_list(keys: &[ApiKey], dialect: Dialect) -> Vec<u8> {
-    let wrapped = dialect != Dialect::Service;
+/// Whether the caller wants an object around a list of keys: Kuest's client in Rust does, its others do not.
+const fn wants_an_object(caller: &Caller) -> bool {
+    match caller.dialect {
+        Dialect::Poly => true,
+        Dialect::Kuest => caller.in_lower_case,
+        Dialect::Service => false,
+    }
+}
+
+/// A list of keys, in an object as its field `name` if it is to be wrapped.
+fn listed(name: &'static str, keys: &[ApiKey], wrapped: bool) -> Vec<u8> {
     written(|json| {
         if wrapped {
-            json.open_object().key("readonlyApiKeys");
+            json.open_object().key(name);
         }
         json.open_array();
         for key in keys {
@@ -146,20 +157,13 @@ fn explained(reading: &Reading, claim: &Claim<'_>, now: TimeMs) -> Explanation {
 pub(super) fn list(caller: &Caller, query: &Query<'_>, job: Box<ReadJob>) -> ActJob {
     let principal = caller.principal;
     let is_true = |name| query.first(name).is_some_and(|value| value.raw() == "true");
-    let form = ListForm {
-        metadata: is_true("metadata"),
-        revoked: is_true("includeRevoked"),
-        // Kuest's client in Rust wants an object, its others a plain list.
-        wrapped: match caller.dialect {
-            Dialect::Poly => true,
-            Dialect::Kuest => caller.in_lower_case,
-            Dialect::Service => false,
-        },
-    };
+    let (metadata, revoked, wrapped) =
+        (is_true("metadata"), is_true("includeRevoked"), wants_an_object(caller));
     let errand: Errand = Box::new(move |trade, _now| {
-        let revoked_max = if form.metadata && form.revoked { REVOKED_LISTED_MAX } else { 0 };
+        let revoked_max = if metadata && revoked { REVOKED_LISTED_MAX } else { 0 };
         let keys = trade.own_registrar().keys(principal, revoked_max);
-        Report::Answer(200, listed(&keys, form))
+        let ids = || keys.iter().map(|key| key.api_key).collect::<Vec<_>>();
+        Report::Answer(200, if metadata { records(&keys) } else { listed("apiKeys", &ids(), wrapped) })
     });
     ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)
 }
@@ -177,18 +181,8 @@ pub(super) fn revoke(caller: &Caller, meant: ApiKey, job: Box<ReadJob>) -> ActJo
     ActJob::new(Purpose::Reader(job), Binding::EveryShard, errand)
 }
 
-/// What form a list of keys has.
-#[derive(Clone, Copy)]
-struct ListForm {
-    metadata: bool,
-    revoked: bool,
-    wrapped: bool,
-}
-
-fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    if form.metadata {
+fn records(keys: &[ListedKey]) -> Vec<u8> {
+    written(|json| {
         json.open_array();
         for key in keys {
             json.open_object().key("apiKey").uuid(key.api_key).key("nonce").uint256(&key.nonce);
@@ -196,20 +190,7 @@ fn listed(keys: &[ListedKey], form: ListForm) -> Vec<u8> {
             json.key("createdAt").null().key("revokedAt").null().close_object();
         }
         json.close_array();
-        return out;
-    }
-    if form.wrapped {
-        json.open_object().key("apiKeys");
-    }
-    json.open_array();
-    for key in keys {
-        json.uuid(key.api_key);
-    }
-    json.close_array();
-    if form.wrapped {
-        json.close_object();
-    }
-    out
+    })
 }
 
 fn trio(credentials: &Credentials) -> Vec<u8> {

@@ -136,7 +136,7 @@ fn replace(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
             None => None,
         };
         let explain = work.explained.first().map(|(_, explanation)| &explanation[..]);
-        let refusal = answer::Refusal { explain, ..refused.words() };
+        let refusal = answer::Refusal { explain, dialect: work.dialect, ..refused.words() };
         answer::replace_refused(&mut Writer::new(out), &refusal, place);
         return response.finish(out);
     }
