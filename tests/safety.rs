@@ -7,6 +7,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
 mod common;
+#[path = "safety/lost.rs"]
+mod lost;
 
 use common::exchange::{Exchange, Market, Plan};
 use common::folder;
@@ -16,7 +18,6 @@ use common::wire::{Answer, Connection};
 use outcry::domain::Side;
 use outcry::shard::LEAVING_PER_PIECE;
 use serde_json::{Value, json};
-use std::collections::BTreeSet;
 
 /// A maker with two API keys, a taker, and markets on every shard.
 struct Site {
@@ -315,180 +316,6 @@ fn an_armed_switch_outlives_the_process_and_its_clock_begins_anew() {
     assert_eq!(site.live().len(), 1);
     site.advance(1);
     assert_eq!(ended(&mut stream, 1), all_with(&[&order], "heartbeat_missed"));
-    site.exchange.stop();
-}
-
-#[test]
-fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
-    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
-        let mut site = Site::start(shards, ingress);
-        let mut stream = site.listen();
-        let kept = site.bid(true, 0, 12, 5);
-        let mut orders = vec![site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
-        let promise = |value: &str| format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
-        // Nothing is promised, as by a read, or the promise is withdrawn: nothing happens.
-        let cancels = |value| (value, "DELETE", "/orders", "[]");
-        let read = ("true", "GET", "/breaker", "");
-        for promises in [vec![], vec![read], vec![cancels("true"), cancels("false")]] {
-            let mut connection = site.exchange.connect();
-            for (value, method, path, body) in promises {
-                let request = site.maker.request_with(&promise(value), method, path, body);
-                connection.send(&request).unwrap();
-                assert_eq!(connection.answer().unwrap().status, 200);
-            }
-            drop(connection);
-        }
-        // The order that carries the promise is itself cancelled with the connection, answered or not.
-        let mut connection = site.exchange.connect();
-        let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5));
-        connection.send(&site.maker.request_with(&promise("true"), "POST", "/order", &order.body)).unwrap();
-        assert_eq!(connection.answer().unwrap().status, 200);
-        orders.push(order.id_text);
-        assert_eq!(site.live().len(), 4);
-        drop(connection);
-        let ids: Vec<&String> = orders.iter().collect();
-        assert_eq!(ended(&mut stream, 3), all_with(&ids, "disconnected"));
-        assert_eq!(site.live(), [kept]);
-        let request = site.maker.request_with(&promise("yes"), "DELETE", "/orders", "[]");
-        site.connection.send(&request).unwrap();
-        let wrong = site.connection.answer().unwrap();
-        assert_eq!((wrong.status, &wrong.json()["field"]), (400, &"X-Outcry-Cancel-On-Disconnect".into()));
-        // A proxy's connection is of many clients, and ends when the proxy likes.
-        let of_proxy = |value| format!("X-Forwarded-For: 10.0.0.1\r\n{}", promise(value));
-        let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5)).body;
-        for (value, method, path, body, status) in [
-            ("true", "POST", "/order", order.as_str(), 400),
-            ("true", "DELETE", "/orders", "[]", 200),
-            ("false", "POST", "/order", &order, 200),
-        ] {
-            let request = site.maker.request_with(&of_proxy(value), method, path, body);
-            site.connection.send(&request).unwrap();
-            let answer = site.connection.answer().unwrap();
-            assert_eq!(answer.status, status, "{value} {method}");
-            assert!(status == 200 || answer.json()["allowed"].as_str().unwrap().contains("/ws/user"));
-        }
-        site.exchange.stop();
-    }
-}
-
-#[test]
-fn many_connections_that_are_lost_at_once_take_all_orders_with_them() {
-    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
-        let mut site = Site::start(shards, ingress);
-        let mut stream = site.listen();
-        let kept = site.bid(true, 0, 12, 5);
-        // It can be lost again.
-        for count in [24, 1] {
-            let (mut connections, mut orders) = (Vec::new(), Vec::new());
-            for number in 0..count {
-                let order = site.maker.sign(&site.wish(number % 2, Side::Buy, 10, 5));
-                let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-                let mut connection = site.exchange.connect();
-                connection.send(&site.maker.request_with(promise, "POST", "/order", &order.body)).unwrap();
-                assert_eq!(connection.answer().unwrap().status, 200);
-                orders.push(order.id_text);
-                connections.push(connection);
-            }
-            drop(connections);
-            let ids: Vec<&String> = orders.iter().collect();
-            assert_eq!(ended(&mut stream, ids.len()), all_with(&ids, "disconnected"));
-            assert_eq!(site.live(), std::slice::from_ref(&kept));
-        }
-        site.exchange.stop();
-    }
-}
-
-#[test]
-fn a_connection_answers_for_one_key_and_no_other_key_changes_that() {
-    for (shards, ingress) in [(1, 0), (2, 1)] {
-        let mut site = Site::start(shards, ingress);
-        let mut watching = site.listen();
-        let orders = [site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
-        let kept = site.bid(true, 0, 12, 5);
-        let mut connection = site.exchange.connect();
-        for (other_key, value, status) in [(false, "true", 200), (true, "false", 200), (true, "true", 400)] {
-            let key = if other_key { &site.other_key } else { &site.maker };
-            let header = format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
-            connection.send(&key.request_with(&header, "DELETE", "/orders", "[]")).unwrap();
-            assert_eq!(connection.answer().unwrap().status, status, "{other_key} {value}");
-        }
-        let mut stream = Stream::on(connection.socket(), "user");
-        drop(connection);
-        let auth = site.other_key.stream_auth();
-        stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
-        assert_eq!(stream.event()["field"], "cancel_on_disconnect");
-        stream.say(&json!({ "type": "user", "auth": auth }));
-        assert_eq!(stream.event()["cancel_on_disconnect"], false);
-        drop(stream);
-        assert_eq!(ended(&mut watching, 2), all_with(&orders.each_ref(), "disconnected"));
-        let rows = site.other_key.pages(&mut site.connection, "/data/orders");
-        assert!(rows.iter().any(|row| row["id"] == kept.as_str()), "{rows:?}");
-        site.exchange.stop();
-    }
-}
-
-#[test]
-fn a_user_stream_can_answer_for_its_keys_orders() {
-    let mut site = Site::start(2, 0);
-    let mut watching = site.listen();
-    let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
-    let mut stream = Stream::open(&site.exchange, "user");
-    let auth = site.maker.stream_auth();
-    stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
-    let said = stream.event();
-    assert_eq!((&said["type"], &said["cancel_on_disconnect"]), (&"subscribed".into(), &true.into()));
-    drop(stream);
-    assert_eq!(ended(&mut watching, 2), all_with(&[&first, &second], "disconnected"));
-    site.exchange.stop();
-}
-
-#[test]
-fn a_promise_holds_on_a_connection_that_becomes_a_stream_until_the_stream_says_otherwise() {
-    for (shards, ingress) in [(1, 0), (2, 0), (2, 1)] {
-        let mut site = Site::start(shards, ingress);
-        let mut watching = site.listen();
-        let mut kept = Vec::new();
-        for (channel, said, is_kept) in [
-            ("user", json!({ "type": "user", "cancel_on_disconnect": false }), true),
-            ("user", json!({ "type": "user" }), false),
-            ("user", json!(null), false),
-            ("market", json!(null), false),
-        ] {
-            let orders = [site.bid(is_kept, 0, 10, 5), site.bid(is_kept, 1, 11, 5)];
-            let key = if is_kept { &site.other_key } else { &site.maker };
-            let mut connection = site.exchange.connect();
-            let header = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-            connection.send(&key.request_with(header, "DELETE", "/orders", "[]")).unwrap();
-            assert_eq!(connection.answer().unwrap().status, 200);
-            let mut stream = Stream::on(connection.socket(), channel);
-            drop(connection);
-            if let Value::Object(mut said) = said.clone() {
-                said.insert("auth".into(), key.stream_auth());
-                stream.say(&said.into());
-                assert_eq!(stream.event()["cancel_on_disconnect"], !is_kept, "{channel}");
-            }
-            drop(stream);
-            if is_kept {
-                kept.extend(orders);
-            } else {
-                let gone = all_with(&orders.each_ref(), "disconnected");
-                assert_eq!(ended(&mut watching, 2), gone, "{channel}, {said}");
-            }
-        }
-        assert_eq!(BTreeSet::from_iter(site.live()), BTreeSet::from_iter(kept));
-        site.exchange.stop();
-    }
-}
-
-#[test]
-fn the_servers_own_end_is_no_lost_connection() {
-    let mut site = Site::start(2, 0);
-    let order = site.bid(false, 0, 10, 5);
-    let header = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-    site.connection.send(&site.maker.request_with(header, "DELETE", "/orders", "[]")).unwrap();
-    assert_eq!(site.connection.answer().unwrap().status, 200);
-    let mut site = site.restart();
-    assert_eq!(site.live(), [order]);
     site.exchange.stop();
 }
 

@@ -358,13 +358,28 @@ fn trades_ticks_and_modes_are_told_as_the_venues_tell_them(feed: &str) {
     for _ in 0..2 {
         assert_eq!(stream.event()["event_type"], "best_bid_ask");
     }
+    // What a client takes away may come with what it wants no more of.
+    let token = site.tokens[1].clone();
+    let says = |stream: &mut Stream, operation: &str, custom: bool| {
+        let asks = json!({
+            "operation": operation, "assets_ids": [token], "custom_feature_enabled": custom, "initial_dump": false,
+        });
+        stream.say(&asks);
+        assert_eq!(stream.event()["type"], format!("{operation}d"));
+    };
+    says(&mut stream, "unsubscribe", false);
+    for cents in [21, 22] {
+        site.order(0, 0, Side::Buy, cents, 10, "GTC");
+        assert_eq!(stream.event()["event_type"], "price_change");
+    }
+    says(&mut stream, "subscribe", true);
     site.exchange.operator(&["market", "pause", &site.condition]);
     let mode = stream.event();
     assert_eq!((&mode["type"], &mode["mode"]), (&json!("mode"), &json!("cancel-only")));
     site.exchange.operator(&["market", "resolve", &site.condition, "--payout", "1"]);
     let removed = stream.event();
     assert_eq!(removed["event_type"], "price_change", "{removed}");
-    assert_eq!(removed["sequence"].as_u64(), placed["sequence"].as_u64().map(|number| number + 1));
+    assert_eq!(removed["sequence"].as_u64(), placed["sequence"].as_u64().map(|number| number + 3));
     assert_eq!(stream.event()["mode"], "resolved");
     let resolved = stream.event();
     assert_eq!(resolved["event_type"], "market_resolved");

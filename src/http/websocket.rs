@@ -27,8 +27,9 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sha1_smol::Sha1;
 
-/// Bytes of a message, whole or in fragments: a subscription to 500 tokens of 78 digits is 40 KB.
-pub const MESSAGE_BYTES_MAX: usize = 64 << 10;
+/// Bytes of a message, whole or in fragments: a subscription to 500 tokens of 78 digits is 40 KB, and 78 KB with the
+/// sequences from which their markets are told.
+pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 
 /// Bytes of a control frame's payload (section 5.5).
 pub const CONTROL_BYTES_MAX: usize = 125;

@@ -142,6 +142,12 @@ impl Registrar {
         Ok(beat)
     }
 
+    /// No switch goes off before this, in milliseconds of the steady clock; none if none is armed.
+    #[must_use]
+    pub fn no_switch_before_ms(&self) -> Option<u64> {
+        (!self.guards.switches.is_empty()).then_some(self.guards.none_before_ms)
+    }
+
     /// The keys whose switches are armed, in order.
     pub fn switches(&self) -> impl Iterator<Item = KeyName> {
         self.guards.switches.keys().copied()

@@ -162,9 +162,9 @@ fn what_a_header_alone_condemns_is_not_waited_for() {
         (&[], &[0x81, 0xff, 0, 0, 0, 0, 0, 0, 0xff, 0xff], Fault::LengthNotMinimal),
         (&[], &[0x81, 0xff, 0x80, 0, 0, 0, 0, 0, 0, 1], Fault::LengthMalformed),
         (&[], &[0x81, 0xff, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff], Fault::MessageTooLong),
-        (&[], &[0x81, 0xff, 0, 0, 0, 0, 0, 1, 0, 1], Fault::MessageTooLong),
-        (&[], &[0x01, 0xff, 0, 0, 0, 0, 0, 1, 0, 1], Fault::MessageTooLong),
-        (&open, &[0x00, 0xff, 0, 0, 0, 0, 0, 1, 0, 0], Fault::MessageTooLong),
+        (&[], &[0x81, 0xff, 0, 0, 0, 0, 0, 2, 0, 1], Fault::MessageTooLong),
+        (&[], &[0x01, 0xff, 0, 0, 0, 0, 0, 2, 0, 1], Fault::MessageTooLong),
+        (&open, &[0x00, 0xff, 0, 0, 0, 0, 0, 2, 0, 0], Fault::MessageTooLong),
     ] {
         let wire = [before, wire].concat();
         assert_eq!(heard(&wire[..wire.len() - 1], 1), [], "{wire:x?} without its last byte");

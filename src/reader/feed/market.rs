@@ -77,6 +77,7 @@ impl Feed {
             return Ok(());
         };
         if ask.operation == Operation::Unsubscribe {
+            *custom = ask.custom.unwrap_or(*custom);
             tokens.retain(|token| !named.tokens.contains(token));
             for market in named.markets() {
                 self.follow(client, market, reader);

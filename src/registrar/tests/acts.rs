@@ -413,7 +413,10 @@ fn a_switch_that_went_off_is_armed_again_once_its_orders_are_cancelled_and_goes_
     let key = ApiKey([1; 16]);
     for steady_ms in [0, 100_000] {
         let missed_ms = steady_ms + BEAT_WITHIN_MS;
+        assert_eq!(rig.registrar.no_switch_before_ms(), None);
         let beat = rig.registrar.beat((NOW, steady_ms), principal, key, None).expect("room");
+        rig.registrar.next_missed(steady_ms);
+        assert_eq!(rig.registrar.no_switch_before_ms(), Some(missed_ms));
         assert_eq!(rig.registrar.next_missed(missed_ms - 1), None);
         assert_eq!(rig.registrar.next_missed(missed_ms), Some((principal, key)));
         let mut refused = |shown| rig.registrar.beat((NOW, missed_ms), principal, key, shown).err();

@@ -238,6 +238,11 @@ impl Connection {
         matches!(self.hears, Hears::All | Hears::Buffered)
     }
 
+    /// True if a stream whose client has left may still be heard once.
+    pub(crate) fn may_say_last(&self) -> bool {
+        self.stream.is_some() && self.hears == Hears::All && self.line.toll.held().is_none()
+    }
+
     /// Nothing more is taken from this client.
     pub(crate) fn hear_no_more(&mut self) {
         if self.may_ask() {

@@ -7,6 +7,7 @@ use super::CoreLoop;
 use super::acts;
 use crate::domain::Position;
 use crate::journal::Durability;
+use crate::registrar::Registrar;
 use crate::server::connections::List;
 use crate::server::machine::disk::Shortage;
 use crate::server::plan::topology::{SPIN_TURNS, Wait};
@@ -197,11 +198,15 @@ impl CoreLoop {
         // Those who follow the log are still to be rung for the last frames.
         let owes_bell = self.trade.as_ref().is_some_and(|trade| trade.last_claimed() != self.claimed);
         let expiry = self.shard().and_then(Shard::next_expiry);
+        let registrar = self.trade.as_ref().and_then(|trade| trade.registrar.as_ref());
+        let switch_ms = registrar.and_then(Registrar::no_switch_before_ms);
+        let steady_ms = self.shared.clock.steady_ms(self.elapsed_ms);
         // If the clock is moved, an order or a held request may be due sooner; it is found within a nap.
         let due = [
             owes_bell.then_some(1),
             expiry.map(|at| at.0.saturating_sub(self.now.0)),
             self.held_until.map(|until| self.moment.ms_until(until)),
+            switch_ms.map(|at_ms| at_ms.saturating_sub(steady_ms)),
         ];
         due.into_iter().flatten().fold(nap_ms, |nap_ms, due_ms| nap_ms.min(due_ms.max(1)))
     }

@@ -211,7 +211,10 @@ impl CoreLoop {
                 },
             }
         };
-        if again {
+        if connection.stream.is_some() && connection.hears == Hears::Buffered && pass != Pass::Cancels {
+            connection.hear_no_more();
+            self.disconnected(&mut connection);
+        } else if again {
             self.connections.note(List::Ready, slot, &mut connection);
         }
         connection.count_held(&self.shared.held);

@@ -50,7 +50,7 @@ const BUSY: Close = close(
     4_002,
     "too much is unread by all",
     "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them; or clients \
-     hold 128 MiB, and a message of nearly 64 KiB was on its way; of one address, a quarter of either is enough. Come \
+     hold 128 MiB, and a message of more than 64 KiB was on its way; of one address, a quarter of either is enough. Come \
      back with `from`.",
 );
 /// Nothing received for `Limits::stream_idle_ms`.
@@ -107,15 +107,17 @@ impl CoreLoop {
         party: Party,
     ) {
         connection.stream = Some(Box::new(begun(channel, party, self.elapsed_ms)));
-        connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
+        connection.read_by_ms = self.stream_read_by_ms();
         self.streams().feed().join(client.slot, channel);
+    }
+
+    /// When a stream is taken for dead of which nothing more comes.
+    pub(super) fn stream_read_by_ms(&self) -> u64 {
+        self.elapsed_ms + self.shared.plan.limits.stream_idle_ms
     }
 
     /// Takes frames from a stream's input.
     pub(super) fn listen(&mut self, client: Client, connection: &mut Connection) -> Step {
-        if !connection.input.unread().is_empty() {
-            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.stream_idle_ms;
-        }
         let Some(told_bytes) = self.bytes_once_caught_up() else {
             return self.hear_later(connection);
         };
@@ -128,6 +130,7 @@ impl CoreLoop {
                 return self.hear_later(connection);
             }
             if Frames::has_message(connection.input.unread()) && !self.pay_for_message(connection) {
+                connection.read_by_ms = self.stream_read_by_ms();
                 return Step::Held;
             }
             let held = self.shared.held.of(connection.door, connection.peer);
@@ -186,6 +189,7 @@ impl CoreLoop {
         let has_come = !connection.input.unread().is_empty();
         if let Some(stream) = connection.stream.as_mut().filter(|_| has_come) {
             stream.known_by_ms = stream.known_by_ms.max(self.elapsed_ms + UNHEARD_MS);
+            connection.read_by_ms = self.stream_read_by_ms();
         }
         Step::Later
     }
