@@ -39,9 +39,12 @@ pub(crate) struct Away {
 }
 
 impl Away {
-    /// From a loop's counts of such moments, shortest first, and the time `idle_ns` in which it had no work.
+    /// From a loop's counts of such moments, shortest first, and the time `idle_ns` in which it had no work. All of
+    /// them lie within that time, but each counts as the longest of its bucket, and the loop's work was read a little
+    /// earlier: if they are longer together, the loop had no CPU for all of it.
     pub(crate) fn of(counts: &[[u64; 2]], idle_ns: u64, threads_percent: Option<f64>) -> Self {
         let gaps = counts::one_by_one(counts);
+        let idle_ns = idle_ns.max(gaps.iter().sum());
         let lost_us = as_micros(gaps.iter().sum());
         let long_us = as_micros(gaps.iter().filter(|&&gap| Gaps::LONG_NS <= gap).sum());
         Self {
@@ -130,6 +133,16 @@ mod tests {
             let away = Away { lost_percent: 3.0, long_percent, threads_percent, ..Away::default() };
             let around = Jitter { threads_long_percent: Some(long_around), ..threads_around.clone() };
             assert_eq!(away.gaps(&around, 0.0).taker(), expected, "{away:?} {long_around}");
+        }
+    }
+
+    #[test]
+    fn a_loop_loses_at_most_all_of_its_time_without_work() {
+        for (idle_ns, lost_percent) in [(4_000_000, 50.0), (2_000_000, 100.0), (1_900_000, 100.0), (0, 100.0)]
+        {
+            let away = Away::of(&[[1_000_000, 2]], idle_ns, None);
+            let told = [away.lost_percent, away.long_percent];
+            assert!(told.iter().all(|told| (told - lost_percent).abs() < 1e-9), "{idle_ns} {away:?}");
         }
     }
 

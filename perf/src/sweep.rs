@@ -157,18 +157,23 @@ pub(crate) fn draw(folder: &Path, steps: &[Step], summary: &Summary) -> Result<(
     let mut page = Page::new(&format!("outcry perf: a sweep of {}", summary.scenario));
     page.note(&summary.purpose);
     page.paragraph(&capacity(steps));
-    let invalid = steps.iter().filter(|step| !step.verdict.valid && !step.is_saturated()).count();
-    if 0 < invalid {
-        page.paragraph(&format!(
-            "{invalid} of {} rates are INVALID for another reason than saturation; see the table.",
-            steps.len()
-        ));
+    if let Some(words) = disturbed(steps) {
+        page.paragraph(&words);
     }
     page.hockey_stick(steps)?;
     let valid = summary.verdict.valid;
     page.heading(if valid { "The highest VALID rate" } else { "The first rate: none was VALID" });
     page.about(summary)?;
     report::save(&folder.join("report.html"), page.end().as_bytes())
+}
+
+/// How many rates say nothing about the server, saturated or not.
+fn disturbed(steps: &[Step]) -> Option<String> {
+    let count = steps.iter().filter(|step| !step.verdict.valid && !step.only_missed_the_rate()).count();
+    (0 < count).then(|| {
+        let all = steps.len();
+        format!("INVALID for another reason than a missed rate: {count} of {all} rates; see the table.")
+    })
 }
 
 #[cfg(test)]
@@ -199,6 +204,23 @@ mod tests {
         draw(folder.path(), &again, &crate::summary::example()).unwrap();
         let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
         assert!(page.contains("At most 1,500 a second were answered, of 2,000."), "{page}");
+    }
+
+    #[test]
+    fn a_rate_that_was_missed_while_others_had_the_cpus_is_told_among_the_disturbed() {
+        let (missed, others) = ("rate missed: 2600 of 4000", "others had CPU 1: 67 %");
+        for (reasons, expected) in [
+            ([&[][..], &[], &[]], None),
+            ([&[], &[missed], &[missed]], None),
+            ([&[], &[others], &[missed]], Some(1)),
+            ([&[others], &[missed, others], &[missed, others]], Some(3)),
+        ] {
+            let steps = reasons.map(|reasons| step(4_000.0, 2_600.0, reasons));
+            let expected = expected.map(|count| {
+                format!("INVALID for another reason than a missed rate: {count} of 3 rates; see the table.")
+            });
+            assert_eq!(disturbed(&steps), expected, "{reasons:?}");
+        }
     }
 
     #[test]

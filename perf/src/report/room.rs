@@ -11,6 +11,7 @@ use super::words::Told;
 use crate::away::Away;
 use crate::parts;
 use crate::summary::{LoopBusy, Summary};
+use crate::verdict::LOST_PERCENT_MAX;
 
 /// A loop that works more of the time than this has no room for a burst.
 const FULL: f64 = 0.9;
@@ -48,19 +49,32 @@ fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
     summary.loops.iter().filter(move |share| starts.iter().any(|start| share.name.starts_with(start)))
 }
 
-/// What limited a run that could not answer everything: its busiest loop, or something else.
+/// What limited a run that could not answer everything: its busiest loop, or something else; not known if the loop's
+/// CPU was taken.
 pub(crate) fn at_the_end(busiest: &LoopBusy) -> String {
-    let LoopBusy { name, busy, away, .. } = busiest;
+    let LoopBusy { name, busy, .. } = busiest;
     let worked = format!("{name} worked {:.0} % of the time", 100.0 * busy);
+    if let Some(percent) = taken_percent(busiest) {
+        return format!(
+            " There {worked} by the clock, stops included, and had no CPU for at least {percent:.0} % of all time: what \
+             it can do with all of its CPU is not known."
+        );
+    }
     if FULL < *busy {
         return format!(" There {worked}: its CPU is what was full.");
     }
-    let away = away
-        .as_ref()
-        .map_or_else(String::new, |away| format!(" and had no CPU for {:.0} %", away.lost_percent));
     format!(
-        " No trading loop was full there: the busiest, {worked}{away}. What ended first is the rig's: the client's CPU, or what shares it."
+        " No trading loop was full there: the busiest, {worked}. What ended first is the rig's: the client's CPU, or \
+         what shares it."
     )
+}
+
+/// Percent of all time, at least, for which others had a loop's CPU while the load was on, if it was more than a VALID
+/// run may lose: threads of this machine by its run delay, or anybody while it spun.
+fn taken_percent(share: &LoopBusy) -> Option<f64> {
+    let idle = (1.0 - share.busy).max(0.0);
+    let noticed = share.away.as_ref().map_or(0.0, |away| idle * away.lost_percent);
+    Some(noticed.max(share.waited_percent.unwrap_or(0.0))).filter(|percent| LOST_PERCENT_MAX < *percent)
 }
 
 /// The trading loop that worked most.
@@ -188,32 +202,36 @@ mod tests {
     }
 
     #[test]
-    fn at_the_end_of_a_sweep_a_loop_was_full_or_the_rig_was() {
-        let away = Away { lost_percent: 12.0, max_us: 900.0, wait_p999_us: 20.0, ..Away::default() };
-        let rigs = "What ended first is the rig's: the client's CPU, or what shares it.";
-        for (busy, away, expected) in [
-            (
-                0.97,
-                None,
-                " There outcry-shard0 worked 97 % of the time: its CPU is what was full.".to_owned(),
-            ),
-            (
-                0.6,
-                None,
-                format!(
-                    " No trading loop was full there: the busiest, outcry-shard0 worked 60 % of the time. {rigs}"
-                ),
-            ),
-            (
-                0.6,
-                Some(away),
-                format!(
-                    " No trading loop was full there: the busiest, outcry-shard0 worked 60 % of the time and had no CPU for \
-                     12 %. {rigs}"
-                ),
-            ),
+    fn at_the_end_of_a_sweep_a_loop_was_full_or_the_rig_was_unless_its_cpu_was_taken() {
+        let full =
+            |busy| format!(" There outcry-shard0 worked {busy} % of the time: its CPU is what was full.");
+        let rigs = |busy| {
+            format!(
+                " No trading loop was full there: the busiest, outcry-shard0 worked {busy} % of the time. What ended \
+                 first is the rig's: the client's CPU, or what shares it."
+            )
+        };
+        let taken = |busy, percent| {
+            format!(
+                " There outcry-shard0 worked {busy} % of the time by the clock, stops included, and had no CPU for at \
+                 least {percent} % of all time: what it can do with all of its CPU is not known."
+            )
+        };
+        // How much of its time without work it noticed to be lost, and how long it was ready while others ran.
+        for (busy, lost_percent, waited_percent, expected) in [
+            (0.97, None, None, full(97)),
+            (0.97, None, Some(2.0), full(97)),
+            (0.97, Some(60.0), None, full(97)),
+            (0.97, None, Some(40.0), taken(97, 40)),
+            (0.6, None, None, rigs(60)),
+            (0.6, Some(5.0), Some(2.0), rigs(60)),
+            (0.6, Some(5.5), Some(0.0), taken(60, 2)),
+            (0.6, None, Some(2.1), taken(60, 2)),
+            (0.61, Some(95.0), Some(35.0), taken(61, 37)),
         ] {
-            assert_eq!(at_the_end(&LoopBusy { away, ..share("outcry-shard0", busy, None) }), expected);
+            let away = lost_percent.map(|lost_percent| Away { lost_percent, ..Away::default() });
+            let share = LoopBusy { waited_percent, away, ..share("outcry-shard0", busy, None) };
+            assert_eq!(at_the_end(&share), expected);
         }
     }
 
