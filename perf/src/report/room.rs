@@ -31,7 +31,9 @@ pub(super) fn of(summary: &Summary) -> Option<Told> {
         || by_stages(summary, needed, trading),
         |share| format!("{}{}", by_turns(summary, share), between(summary)),
     );
-    let text = if is_full {
+    let text = if let Some(taken) = taken(summary).filter(|_| is_full) {
+        format!("By the clock the trading loop is full, but {taken}. {sum}.")
+    } else if is_full {
         format!(
             "The trading loop is full. {sum}. More is carried by signers that are known \
              (auth.known_signers_bytes), loops for sockets and signatures alone (cpu.ingress), or more shards \
@@ -42,6 +44,20 @@ pub(super) fn of(summary: &Summary) -> Option<Told> {
     };
     let is_told = busiest.is_some() || needed > 0.0;
     is_told.then_some(Told { is_limit: is_full, text })
+}
+
+/// That others had the busiest loop's CPU, and what gives it back. By the clock a loop works while it is stopped, so
+/// nothing that it worked says then that it needs help.
+fn taken(summary: &Summary) -> Option<String> {
+    let waited = busiest(summary).and_then(taken_percent).map(|percent| {
+        let ask = "`outcry check --jitter` while it lasts says who";
+        (format!("it had no CPU for at least {percent:.0} % of all time"), ask.to_owned())
+    });
+    // The little time without work of a loop that is full says nothing of all time.
+    let is_telling = waited.is_some() || away(summary).is_none();
+    let known = taker::beside(summary).filter(|_| is_telling).map(|taken| (taken.by(), taken.remedy()));
+    let (taken, remedy) = known.or(waited)?;
+    Some(format!("{taken}, and the stops count as work; to change first: {remedy}"))
 }
 
 fn trading(summary: &Summary) -> impl Iterator<Item = &LoopBusy> {
@@ -199,6 +215,34 @@ mod tests {
         }
         let silent = Summary { loops: Vec::new(), loops_needed: 0.0, ..example };
         assert_eq!(of(&silent), None);
+    }
+
+    #[test]
+    fn a_loop_that_is_full_beside_others_needs_them_gone_and_no_help() {
+        let spun =
+            |lost_percent| Away { lost_percent, threads_percent: Some(lost_percent), ..Away::default() };
+        let waited = "By the clock the trading loop is full, but it had no CPU for at least 40 % of all time, and the \
+                      stops count as work; to change first: `outcry check --jitter`";
+        for (away, waited_percent, around_percent, expected) in [
+            (None, None, 0.1, "The trading loop is full. outcry-shard0 worked 95 %"),
+            (None, Some(2.0), 0.1, "The trading loop is full. outcry-shard0 worked 95 %"),
+            (None, Some(40.0), 0.1, waited),
+            (Some(spun(30.0)), Some(0.1), 0.1, "The trading loop is full. outcry-shard0 worked 95 %"),
+            (
+                Some(spun(40.0)),
+                Some(40.0),
+                0.1,
+                "By the clock the trading loop is full, but CPU 0 was taken: ",
+            ),
+            (None, None, 40.0, "By the clock the trading loop is full, but CPU 0 was taken: "),
+        ] {
+            let mut summary = example();
+            summary.loops = vec![LoopBusy { waited_percent, away, ..share("outcry-shard0", 0.95, None) }];
+            summary.jitter_after[0].lost_percent = around_percent;
+            let Told { is_limit, text } = of(&summary).expect("a loop tells");
+            assert!(is_limit && text.starts_with(expected), "{text}");
+            assert_eq!(text.contains("more shards"), expected.starts_with("The"), "{text}");
+        }
     }
 
     #[test]
