@@ -12,7 +12,8 @@ const MOMENTS_MIN: usize = 10;
 /// Slow moments further apart than this belong to different spells.
 const BETWEEN_MAX: usize = 3;
 
-/// The longest such spell: when it was, what times requests took, and who had the CPU.
+/// The longest such spell: when it was, how long requests of its tenths of a second took beside those of the others,
+/// and who had the CPU. Of all requests of the spell no quantile is known, only of those of each tenth.
 pub(super) fn of(summary: &Summary) -> Option<String> {
     let moments = summary.time_line.as_slice();
     let usual_us = median(moments.iter().map(|moment| moment.p99_us))?;
@@ -31,8 +32,8 @@ pub(super) fn of(summary: &Summary) -> Option<String> {
         median(moments.iter().map(us)).map_or_else(String::new, micros)
     };
     Some(format!(
-        "From {from_s:.1} s to {to_s:.1} s of the run half of the requests took {} or less instead of {}, and 1 in 100 {} or more \
-         instead of {}.{}",
+        "From {from_s:.1} s to {to_s:.1} s of the run half of the tenths of a second had a p50 of {} or more instead of {}, \
+         and half a p99 of {} or more instead of {}.{}",
         of(slow, |moment| moment.p50_us),
         of(&rest, |moment| moment.p50_us),
         of(slow, |moment| moment.p99_us),
@@ -77,8 +78,8 @@ mod tests {
         };
         let line = |is_slow: fn(u32) -> bool| (0..60).map(|index| moment(index, is_slow(index))).collect();
         let sh = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.125, may_have: None };
-        let slow = "From 2.0 s to 3.5 s of the run half of the requests took 400 µs or less instead of 40.0 µs, and 1 in 100 600 µs or \
-                    more instead of 60.0 µs.";
+        let slow = "From 2.0 s to 3.5 s of the run half of the tenths of a second had a p50 of 400 µs or more instead \
+                    of 40.0 µs, and half a p99 of 600 µs or more instead of 60.0 µs.";
         let who = " If all that others had of CPU 1 was then, it was 50 % of it: sh (7); to change: stop sh (7), or keep it off this CPU.";
         let all: [(Vec<Moment>, Option<f64>, Option<String>); 6] = [
             (line(|index| (20..35).contains(&index)), Some(12.5), Some(format!("{slow}{who}"))),
