@@ -6,10 +6,10 @@
 //! difference explained.
 
 use super::numbers::{about, count, micros};
-use super::taker;
 use super::words::Told;
+use super::{taker, writes};
 use crate::away::Away;
-use crate::parts;
+use crate::parts::{self, Parts};
 use crate::summary::{LoopBusy, Summary};
 use crate::verdict::LOST_PERCENT_MAX;
 
@@ -83,6 +83,19 @@ pub(crate) fn at_the_end(busiest: &LoopBusy) -> String {
         " No trading loop was full there: the busiest, {worked}. What ended first is the rig's: the client's CPU, or \
          what shares it."
     )
+}
+
+/// That the busiest loop's CPU was taken while the load was on, or that stops of a CPU explain at least half of what no
+/// stage saw of these requests.
+pub(super) fn taken_meanwhile(summary: &Summary, parts: &Parts) -> Option<String> {
+    let explains = |wait_us: f64| writes::CAUSE_MIN * parts.unseen_us() <= wait_us;
+    let met = taker::met(summary, &parts.of).filter(|(wait_us, _)| explains(*wait_us));
+    let of_loop = || {
+        let share = busiest(summary)?;
+        let percent = taken_percent(share)?;
+        Some(format!("{} had no CPU for at least {percent:.0} % of all time", share.name))
+    };
+    met.map(|(_, taken)| taken.by()).or_else(of_loop)
 }
 
 /// Percent of all time, at least, for which others had a loop's CPU while the load was on, if it was more than a VALID
@@ -191,6 +204,7 @@ fn full_at(summary: &Summary, busiest: Option<&LoopBusy>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::report::went;
     use crate::summary::example;
 
     fn share(name: &str, busy: f64, sending: Option<f64>) -> LoopBusy {
@@ -242,6 +256,30 @@ mod tests {
             let Told { is_limit, text } = of(&summary).expect("a loop tells");
             assert!(is_limit && text.starts_with(expected), "{text}");
             assert_eq!(text.contains("more shards"), expected.starts_with("The"), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_no_stage_saw_is_unexplained_only_where_no_cpu_was_taken() {
+        let unexplained = "during the run); 3.7 ms of it nothing here explains.";
+        let waited =
+            "but outcry-shard0 had no CPU for at least 40 % of all time, so several stops may be in it.";
+        let taken = "but CPU 0 was taken: ";
+        for (waited_percent, around_percent, expected) in [
+            (None, 0.1, unexplained),
+            (Some(2.0), 0.1, unexplained),
+            (Some(40.0), 0.1, waited),
+            (None, 40.0, taken),
+            (Some(40.0), 40.0, taken),
+        ] {
+            let mut summary = example();
+            summary.loops[0].waited_percent = waited_percent;
+            summary.jitter_after[0].lost_percent = around_percent;
+            summary.jitter_after[0].max_us = 193.0;
+            summary.parts[1].stages[1].1 = 100.0;
+            summary.parts[1].outside_us = 3_874.0;
+            let said = went::of(&summary).remove(1);
+            assert!(said.contains(expected), "{said}");
         }
     }
 

@@ -399,9 +399,12 @@ fn of_unseen(parts: &Parts, summary: &Summary) -> String {
         None => String::new(),
         Some(gap_us) if gap_us < parts.unseen_us() => format!(
             " Of what no stage saw, one stop of the machine explains at most {} (the longest gap of a thread that only \
-             spins, before, after or during the run); {} of it nothing here explains.",
+             spins, before, after or during the run); {}.",
             micros(gap_us),
-            micros(parts.unseen_us() - gap_us)
+            room::taken_meanwhile(summary, parts).map_or_else(
+                || format!("{} of it nothing here explains", micros(parts.unseen_us() - gap_us)),
+                |taken| format!("but {taken}, so several stops may be in it")
+            )
         ),
         Some(gap_us) => format!(
             " One stop of the machine may be all that no stage saw: a thread that only spins lost up to {} at once.",
