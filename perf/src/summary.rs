@@ -95,7 +95,8 @@ pub(crate) struct Summary {
     /// What the journal's batches took, if the server reports it.
     #[serde(default)]
     pub(crate) journal: Option<Journal>,
-    /// How long reads took in the server, from their bytes to the release of their answers, if it reports that.
+    /// How long reads took in the server, from their bytes to the release of their answers, those of the warm-up
+    /// included, if it reports that.
     #[serde(default)]
     pub(crate) reads_in_server: Option<Quantiles>,
     /// How many CPUs the server and others had.

@@ -12,6 +12,10 @@ use crate::sweep::Step;
 /// The head of a table of [`quantile_row`]s.
 pub(crate) const QUANTILES: [&str; 8] = ["", "count", "p50", "p90", "p99", "p99.9", "p99.99", "max"];
 
+/// The server does not know when the warm-up ends.
+const READS_IN_SERVER: &str =
+    "Reads in the server, from their bytes to their answers, those of the warm-up included";
+
 impl Page {
     /// The verdict with its reasons.
     pub(crate) fn verdict(&mut self, summary: &Summary) {
@@ -215,7 +219,7 @@ impl Page {
             let rows: Vec<_> =
                 summary.reads_in_server.iter().map(|times| quantile_row("reads", times)).collect();
             if !rows.is_empty() {
-                self.table("Reads in the server, from their bytes to their answers", &QUANTILES, &rows);
+                self.table(READS_IN_SERVER, &QUANTILES, &rows);
             }
         }
         let most = summary.commonest(|times| !times.stages.is_empty());
@@ -320,7 +324,7 @@ impl Page {
             ("huge pages", environment.huge_pages.clone()),
             ("load average", environment.load_average.clone()),
             ("seed", summary.seed.to_string()),
-            ("warm-up", format!("{} s, not counted", summary.warm_up_s)),
+            ("warm-up", format!("{} s, in no rate or time that the client took", summary.warm_up_s)),
             ("data", summary.data.clone()),
             ("settings that differ", summary.settings.join(" ")),
         ]);
@@ -420,6 +424,24 @@ pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::example;
+
+    #[test]
+    fn the_page_says_which_figures_have_the_warm_up_in_them() {
+        let mut summary = example();
+        "read".clone_into(&mut summary.classes[0].class);
+        summary.classes[0].stages.clear();
+        summary.reads_in_server = Some(Quantiles { count: 12_208, ..summary.all });
+        let mut page = Page::new("x");
+        page.about(&summary).unwrap();
+        let page = page.end();
+        for words in [
+            "from their bytes to their answers, those of the warm-up included",
+            "1 s, in no rate or time that the client took",
+        ] {
+            assert!(page.contains(words), "{words}\n{page}");
+        }
+    }
 
     #[test]
     fn a_quantile_of_the_slowest_request_alone_is_marked_and_explained() {
