@@ -85,9 +85,9 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Asks the machine, and git in the project's folder.
+    /// Asks the machine, and git and the compiler in the project's folder.
     pub(crate) fn capture(project: &Path, profile: &str) -> Self {
-        let git = |words: &[&str]| said("git", &[&["-C", &project.display().to_string()], words].concat());
+        let git = |words: &[&str]| said(project, "git", words);
         Self {
             cpu_model: cpu_model(&read("/proc/cpuinfo")),
             cpus: allowed_cpus(),
@@ -109,7 +109,7 @@ impl Environment {
             dirty: !git(&["status", "--porcelain", "--untracked-files=no"]).is_empty()
                 || !git(&["status", "--porcelain", "--untracked-files=all", "--", "perf/scenarios"])
                     .is_empty(),
-            rustc: said("rustc", &["--version"]),
+            rustc: said(project, "rustc", &["--version"]),
             profile: profile.to_owned(),
             command: command_line(),
             date: now(),
@@ -282,8 +282,9 @@ fn or(text: String, empty: &str) -> String {
     if text.is_empty() { empty.to_owned() } else { text }
 }
 
-fn said(program: &str, words: &[&str]) -> String {
-    let output = Command::new(program).args(words).output();
+/// What a program says in a folder, as the folder decides which compiler `rustc` is.
+fn said(folder: &Path, program: &str, words: &[&str]) -> String {
+    let output = Command::new(program).args(words).current_dir(folder).output();
     match output {
         Ok(output) if output.status.success() => String::from_utf8_lossy(&output.stdout).trim().to_owned(),
         _ => UNKNOWN.to_owned(),
