@@ -3,6 +3,7 @@
 //! The kernel adds an ended process to the one that waited for it, so a build that starts a thousand compilers is named
 //! by what started them. Names and times are all that is read.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -34,6 +35,10 @@ struct One {
     /// The CPUs that it may have used: of a thread the last one, of a process all that it may run on.
     cpus: Vec<usize>,
 }
+
+/// Ancestors further up are not looked for: a look takes some milliseconds, in which numbers may be given anew, and a
+/// line of ancestors must not go in a circle.
+const GENERATIONS_MAX: usize = 64;
 
 /// A look at every process or thread but this process's and the server's.
 #[derive(Debug)]
@@ -128,7 +133,8 @@ impl Crowd {
             return Some(Named { who, is_kernels: largest.is_kernels });
         }
         let had_ns = u128::from(millionths) * time.as_nanos() / 1_000_000 + u128::from(TICK_NS);
-        let ended = later.0.iter().map(|parent| (parent, self.of_ended(later, parent)));
+        let given_ns = self.given_ns(later);
+        let ended = later.0.iter().map(|parent| (parent, self.of_ended(later, parent, &given_ns)));
         let (parent, largest) = ended
             .filter(|(_, largest)| is_most(largest) && u128::from(largest.ns) <= had_ns)
             .max_by_key(|(_, largest)| largest.ns)?;
@@ -147,7 +153,8 @@ impl Crowd {
     #[must_use]
     pub fn largest(&self, later: &Self, cpu: Option<usize>, kernel_counts: bool) -> Option<Largest> {
         let is_asked_for = |one: &&One| kernel_counts || one.parent != KERNEL;
-        let had = |now: &One| [self.of_itself(later, now), self.of_ended(later, now)];
+        let given_ns = self.given_ns(later);
+        let had = |now: &One| [self.of_itself(later, now), self.of_ended(later, now, &given_ns)];
         let may_be = |one: &Largest| {
             cpu.is_none_or(|cpu| one.cpus.as_ref().is_none_or(|cpus| cpus.contains(&cpu))) && 0 < one.ns
         };
@@ -166,17 +173,40 @@ impl Crowd {
         }
     }
 
-    /// The CPU time that ended children of `parent` used until `later`.
-    fn of_ended(&self, later: &Self, parent: &One) -> Largest {
-        // What an ended child had used before this look is no part of it.
-        let gone_ns = self.gone(later, parent.id).map(|then| then.own_ns + then.ended_ns).sum::<u64>();
+    /// The CPU time that ended children of `parent`, and theirs, used until `later`. What they had used before this
+    /// look is no part of it, see [`Self::given_ns`].
+    fn of_ended(&self, later: &Self, parent: &One, given_ns: &BTreeMap<u32, u64>) -> Largest {
+        let then_ns = self.then(parent).map_or(0, |then| then.ended_ns);
+        let before_ns = then_ns + given_ns.get(&parent.id).unwrap_or(&0);
         Largest {
             who: format!("what {} had started{}", later.who(parent), Named::HAS_ENDED),
-            ns: parent.ended_ns.saturating_sub(self.then(parent).map_or(0, |then| then.ended_ns) + gone_ns),
+            ns: parent.ended_ns.saturating_sub(before_ns),
             is_kernels: parent.parent == KERNEL,
             cpus: None,
             starter: Some(parent.id),
         }
+    }
+
+    /// What those that were there at this look and have ended by `later` had used before it, for each process that may
+    /// have been given it when they ended.
+    ///
+    /// A process gives its whole life's time, with that of its ended children, to the parent that waits for it, and
+    /// this one in turn to its own. Nobody sees in which order the two ended: if the parent did first, an ancestor
+    /// further up waited instead. So the time of one whose parent has ended too counts for every ancestor, and what
+    /// these have left may be too little, but never what was used before.
+    fn given_ns(&self, later: &Self) -> BTreeMap<u32, u64> {
+        let there: BTreeSet<u32> = later.0.iter().map(|now| now.process).collect();
+        let has_ended = |one: &One| !there.contains(&one.process);
+        let parent = |one: &One| self.0.iter().find(|other| other.id == one.parent);
+        let mut given_ns = BTreeMap::new();
+        for one in self.0.iter().filter(|one| has_ended(one)) {
+            let generations = if parent(one).is_some_and(has_ended) { GENERATIONS_MAX } else { 1 };
+            let line = std::iter::successors(Some(one), |one| parent(one)).take(generations);
+            for ancestor in line.map(|one| one.parent) {
+                *given_ns.entry(ancestor).or_default() += one.own_ns + one.ended_ns;
+            }
+        }
+        given_ns
     }
 
     /// The same process or thread as this look saw it.
@@ -412,6 +442,38 @@ mod tests {
             let later = Crowd(vec![one(8, "build", 1, [0, ended_ns], 0)]);
             assert_eq!(before.largest(&later, None, true).map(|largest| largest.ns), expected);
         }
+    }
+
+    #[test]
+    fn what_a_grandchild_had_used_before_is_nobodys() {
+        // Below bash runs `sh -c 'burn; true'`: burn had burnt 1,200, and sh 5, when the load began.
+        let bash = |ended_ns| one(8, "bash", 1, [3, ended_ns], 0);
+        let sh = |ended_ns| one(9, "sh", 8, [5, ended_ns], 0);
+        let burn = one(10, "burn", 9, [1_200, 0], 0);
+        let init = |ended_ns| one(1, "init", 0, [0, ended_ns], 0);
+        let before = Crowd(vec![init(70), bash(100), sh(0), burn.clone()]);
+        for (later, expected) in [
+            (vec![init(70), bash(100 + 5 + 1_200)], None),
+            (vec![init(70), bash(100 + 5 + 1_200 + 20)], Some(("bash (8)", 20))),
+            // The shell lives on, so what it was given is not yet bash's.
+            (vec![init(70), bash(100), sh(1_200 + 20)], Some(("sh (9)", 20))),
+            (vec![init(70), bash(100 + 20), sh(1_200)], Some(("bash (8)", 20))),
+            // The shell ended first, and whoever inherits orphans waited for burn.
+            (vec![init(70 + 1_200), bash(100 + 5)], None),
+            (vec![init(70 + 1_200 + 20), bash(100 + 5)], Some(("init (1)", 20))),
+            (vec![init(70), bash(100 + 5), burn.clone()], None),
+        ] {
+            let largest = before.largest(&Crowd(later), None, true);
+            let expected =
+                expected.map(|(who, ns)| (format!("what {who} had started{}", Named::HAS_ENDED), ns));
+            assert_eq!(largest.map(|largest| (largest.who, largest.ns)), expected);
+        }
+    }
+
+    #[test]
+    fn a_line_of_ancestors_that_goes_in_a_circle_is_left() {
+        let before = Crowd(vec![one(8, "sh", 9, [5, 0], 0), one(9, "sh", 8, [7, 0], 0)]);
+        assert_eq!(before.largest(&Crowd(vec![]), None, true), None);
     }
 
     #[test]
