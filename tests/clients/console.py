@@ -16,6 +16,9 @@ from story import market
 
 QUESTION = "Does the console <b>show</b> this & that?"
 
+# The loop of invented samples.
+LOOP = "outcry-reader"
+
 # The widths of two browsers: on a desk and on a phone.
 DESK, PHONE = 1280, 390
 
@@ -74,6 +77,7 @@ def look(exchange, page, folder):
     print("ok: a book shows what was just placed and traded")
     numbers(exchange, page, orders=9)
     words(exchange, page)
+    room(page)
     machine(exchange, page)
     pictures(page, folder)
 
@@ -119,6 +123,38 @@ def words(exchange, page):
     exchange.operator("mode", "open")
     page.until(f"!{says}.includes('post-only')")
     print("ok: what is wrong is said in words")
+
+
+def with_samples(page, samples, expression):
+    """The value of an expression in the page while it has these samples instead of its own, each with its age in ms."""
+    return page.evaluate(f"""(() => {{
+        const own = state.samples;
+        performance.now = () => 1e6;
+        state.samples = {json.dumps(samples)}.map(({{ age, text, ...rest }}) =>
+            ({{ at: performance.now() - age, metrics: parseMetrics(text ?? ""), latency: [{{ loop: "{LOOP}" }}], ...rest }}));
+        try {{ return {expression}; }} finally {{ state.samples = own; delete performance.now; }}
+    }})()""")
+
+
+def room(page):
+    """Its rate of requests says what a loop could do only if requests are what its time goes to."""
+    labels = f'loop="{LOOP}"'
+    unknown = "6.7 % of the time. Less than half of that went to the stages of trading requests, so how many"
+    for requests, turn, sign, expected in (
+        (60, 4, 3, "6.7 % of the time for 1.0 requests a second; of the same kind it could do about 15,"),
+        (60, 4, 1, unknown),
+        (60, 4, 0, unknown),
+        (60, 1, 1, ""),
+        (0, 4, 3, ""),
+    ):
+        lines = (
+            f"outcry_requests_total{{{labels}}} {requests}",
+            f'outcry_duration_seconds_sum{{{labels},stage="turn"}} {turn}',
+            f'outcry_duration_seconds_sum{{{labels},stage="sign"}} {sign}',
+        )
+        said = with_samples(page, [{"age": 60_000, "text": "\n"}, {"age": 0, "text": "\n".join(lines)}], "room()")
+        assert said == expected or expected and said.startswith(f"Busiest is {LOOP}: {expected}"), said
+    print("ok: how much more a loop could do is said only where its requests tell")
 
 
 def machine(exchange, page):

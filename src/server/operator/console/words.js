@@ -91,6 +91,9 @@ function slowest() {
     + `${percent(spent(counts) / sum)} of the time, ${duration(quantile(counts, 0.5))} at p50.`;
 }
 
+// Stages in which a loop works on a trading request; in the others the request waits.
+const WORK = ["parse", "auth", "sign", "match"];
+
 // How far the busiest loop is from its limit, by what it did in the last minute.
 function room() {
   const now = state.samples.at(-1);
@@ -101,6 +104,13 @@ function room() {
   const requests = rate(minute, now, "requests_total", { loop });
   // A loop that hardly works says nothing of one that is full.
   if (busy < 0.02 || !requests) return "";
-  return `Busiest is ${loop}: ${percent(busy)} of the time for ${perSecond(requests)} requests a second; of the same kind it `
-    + `could do about ${whole(requests / busy)}, and from 80 % of that on they wait in line.`;
+  const worked = `Busiest is ${loop}: ${percent(busy)} of the time`;
+  // Streams, the log and the operator take a loop's time too, and are in no count of requests.
+  const known = WORK.reduce((sum, stage) => sum + (rate(minute, now, "duration_seconds_sum", { loop, stage }) ?? 0), 0);
+  if (known < busy / 2) {
+    return `${worked}. Less than half of that went to the stages of trading requests, so how many more it could do is `
+      + "not known.";
+  }
+  return `${worked} for ${perSecond(requests)} requests a second; of the same kind it could do about `
+    + `${whole(requests / busy)}, and from 80 % of that on they wait in line.`;
 }
