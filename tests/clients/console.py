@@ -78,6 +78,7 @@ def look(exchange, page, folder):
     numbers(exchange, page, orders=9)
     words(exchange, page)
     room(page)
+    lines(page)
     machine(exchange, page)
     pictures(page, folder)
 
@@ -155,6 +156,26 @@ def room(page):
         said = with_samples(page, [{"age": 60_000, "text": "\n"}, {"age": 0, "text": "\n".join(lines)}], "room()")
         assert said == expected or expected and said.startswith(f"Busiest is {LOOP}: {expected}"), said
     print("ok: how much more a loop could do is said only where its requests tell")
+
+
+def lines(page):
+    """A line's points stand where they belong in time, and where no sample came there is no line."""
+    for ages, expected in (
+        ((), []),
+        ((0,), [[299.5, 300]]),
+        ((2_000, 1_000, 0), [[297.5, 298, 299, 300]]),
+        # Stopped for 45 s.
+        ((47_000, 46_000, 1_000, 0), [[252.5, 253, 254], [298.5, 299, 300]]),
+        ((299_000, 0), [[0.5, 1], [299.5, 300]]),
+    ):
+        drawn = """(() => {
+            showLine("rate", (sample) => sample.rate, perSecond);
+            return document.querySelector("#rate-line path").getAttribute("d");
+        })()"""
+        path = with_samples(page, [{"age": age, "rate": 1} for age in ages], drawn)
+        strokes = [[float(point.split()[0]) for point in stroke.split("L")] for stroke in path.split("M")[1:]]
+        assert strokes == expected, path
+    print("ok: lines are drawn by time, with a gap where no answer came")
 
 
 def machine(exchange, page):

@@ -15,20 +15,26 @@ function meter(share) {
   return bar;
 }
 
-// A line over the last five minutes from 0 to the most of them, its axis, and what it says in words.
+const LINE_WIDTH = 300; // of the lines' boxes, for the last five minutes
+
+// A line over the last five minutes from 0 to the most of them, its axis, and what it says in words. A sample stands at
+// its own time; while none came, as from an exchange that was stopped or to a page that slept, there is no line.
 function showLine(id, pick, word, unit = "") {
   const values = state.samples.map(pick);
   const most = Math.max(...values.filter((value) => value !== undefined), 0);
+  const now = performance.now();
   let path = "";
-  let drawn = false;
+  let drawn;
   values.forEach((value, index) => {
+    const { at } = state.samples[index];
     if (value !== undefined) {
-      const x = 300 - (values.length - 1 - index);
+      const x = LINE_WIDTH * (1 - (now - at) / KEPT_MS);
       const y = 38 - (most ? 36 * (value / most) : 0);
       // A point alone gets a short line, or nobody sees it.
-      path += drawn ? `L${x} ${y.toFixed(1)}` : `M${x - 0.5} ${y.toFixed(1)}L${x} ${y.toFixed(1)}`;
+      const from = at - drawn <= STALE_MS ? "" : `M${(x - 0.5).toFixed(1)} ${y.toFixed(1)}`;
+      path += `${from}L${x.toFixed(1)} ${y.toFixed(1)}`;
     }
-    drawn = value !== undefined;
+    drawn = value === undefined ? undefined : at;
   });
   const latest = values.at(-1);
   write(id, word(latest));

@@ -9,7 +9,7 @@
 
 const EVERY_MS = 1000;
 const PATIENCE_MS = 5000;
-const KEPT = 300; // samples of rates: five minutes
+const KEPT_MS = 300 * EVERY_MS; // samples of rates: five minutes
 const KEPT_WHOLE = 61; // samples with all buckets: what the longest window needs
 const RARELY = 10; // rounds between two questions whose answers hardly change
 const LEVELS = 12; // of a side; those past them are shown as a sum
@@ -126,7 +126,7 @@ function remember(metrics, latency) {
   sample.rate = last ? rate(last, sample, "requests_total") : undefined;
   sample.late = last ? quantile(since(last, sample, "", "total"), 0.99) : undefined;
   state.samples.push(sample);
-  if (state.samples.length > KEPT) state.samples.shift();
+  while (sample.at - state.samples[0].at > KEPT_MS) state.samples.shift();
   const old = state.samples.at(-1 - KEPT_WHOLE);
   if (old) old.metrics = old.latency = undefined;
 }
