@@ -301,7 +301,6 @@ impl CoreLoop {
         let highest = connection.line.release(mark, now_ns, self.tally(), &self.shared.plan.pages);
         if let Some(position) = highest {
             self.shared.tell(position);
-            self.tally().answers.add_one();
             self.connections.note(List::Dirty, slot, &mut connection);
             if !connection.input.unread().is_empty() {
                 self.connections.note(List::Ready, slot, &mut connection);

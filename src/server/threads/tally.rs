@@ -157,6 +157,11 @@ impl Count {
         self.0.store(self.0.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
     }
 
+    /// As many more. Only the loop that owns the count calls this.
+    pub(crate) fn add(&self, more: u64) {
+        self.rise_to(self.get() + more);
+    }
+
     /// Raises it to what another counter of the same loop says. Only that loop calls this.
     pub(crate) fn rise_to(&self, count: u64) {
         debug_assert!(self.get() <= count, "a count never falls");

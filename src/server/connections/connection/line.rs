@@ -282,8 +282,8 @@ impl Line {
         self.place(number).timed = timed;
     }
 
-    /// Moves the answers that may leave to the output, and records their times. Returns the highest position that was
-    /// released.
+    /// Moves the answers that may leave to the output, counts them and records their times. Returns the highest
+    /// position that was released.
     pub(crate) fn release(
         &mut self,
         mark: Position,
@@ -291,7 +291,7 @@ impl Line {
         tally: &Tally,
         pages: &Pages,
     ) -> Option<Position> {
-        let mut highest = None;
+        let (mut highest, oldest) = (None, self.first);
         while self.first != self.next {
             let index = self.first as usize % OPEN_MAX;
             let State::Ready(at) = self.open[index].state else {
@@ -329,6 +329,9 @@ impl Line {
             }
             give_back(answer, &mut self.spare);
             self.first = self.first.wrapping_add(1);
+        }
+        if self.first != oldest {
+            tally.answers.add(u64::from(self.first.wrapping_sub(oldest)));
         }
         highest
     }

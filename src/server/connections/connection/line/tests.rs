@@ -29,6 +29,27 @@ fn answers_leave_in_request_order_whenever_they_were_made() {
 }
 
 #[test]
+fn every_answer_that_leaves_counts_once_however_many_leave_together() {
+    let (mut connection, tally) = (Connection::empty(), Tally::default());
+    // Requests that come together, and how many of them are answered by then; their numbers start anew in between.
+    connection.line.first = u32::MAX - 3;
+    connection.line.next = connection.line.first;
+    let (mut next, mut count) = (connection.line.first, 0);
+    for (asked, answers) in [(1, 1), (0, 0), (8, 5), (0, 3), (2, 2)] {
+        for _ in 0..asked {
+            connection.line.open(Intent::Write);
+        }
+        for _ in 0..answers {
+            answered(&mut connection, next, b"a", 0);
+            next = next.wrapping_add(1);
+        }
+        connection.line.release(Position(0), 1, &tally, &Pages::default());
+        count += answers;
+        assert_eq!(tally.answers.get(), count, "{answers} of {asked}");
+    }
+}
+
+#[test]
 fn an_answer_stays_until_its_position_is_acknowledged_and_holds_back_the_ones_behind_it() {
     let mut connection = Connection::empty();
     let numbers = [connection.line.open(Intent::Read), connection.line.open(Intent::Read)];
