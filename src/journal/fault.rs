@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 use uuid::Uuid;
 
 use super::frame::Flaw;
-use super::logfile::NO_LOG_FIELDS;
 use super::segment::{FIRST_ROW_FIELD, LENGTH_FIELD};
 use super::snapshot::VERSION_FIELD;
 use crate::domain::Position;
@@ -285,20 +284,16 @@ impl fmt::Display for Fault {
                 place.found,
                 place.expected
             ),
-            Self::Damaged(place) if NO_LOG_FIELDS.contains(&place.field) => write!(
-                out,
-                "log_path: {place}; it is damaged or another program's: restore it, or give another log_path; \
-                 nothing was changed"
-            ),
             Self::Damaged(place) => write!(
                 out,
                 "damaged below the durable mark: {place}; restore the file from a copy, nothing was changed"
             ),
             Self::LogDamaged(place) => write!(
                 out,
-                "log_path: damaged: {place}; nothing was changed. Nobody has a copy of it. If journal.durability was \
-                 durable, segments have all that was acknowledged: rm {log} and start again; if it was committed, that \
-                 loses what was acknowledged last",
+                "log_path: {place}; nothing was changed. If it is another program's, give another log_path. If not, it is \
+                 damaged, and nobody has a copy of it: if journal.durability was durable, segments have all that was \
+                 acknowledged, so move {log} away and start again; if it was committed, that loses what was acknowledged \
+                 last",
                 log = place.file.display()
             ),
             Self::SegmentMissing(path) => {

@@ -19,7 +19,7 @@
 //! A file without the magic is one whose maker died before using it: it holds nothing.
 
 use std::ffi::OsString;
-use std::fs::{File, Metadata};
+use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -37,8 +37,6 @@ use crate::memory::mapping::{HUGE_BYTES, Mapping};
 use crate::memory::sync::Ordering;
 
 const LOG_MAGIC: u64 = u64::from_le_bytes(*b"OUTCLOG3");
-/// The fields by which a file that is no log is told from one.
-pub(super) const NO_LOG_FIELDS: [&str; 2] = [LENGTH_FIELD, MAGIC_FIELD];
 const LENGTH_FIELD: &str = "length of the log";
 const MAGIC_FIELD: &str = "magic of the log";
 const CHECKSUM_WORD: usize = 8;
@@ -68,33 +66,36 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
     let logs = entries.map(|entry| entry.path()).filter(move |path| {
         path != ours && path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"outcry-"))
     });
-    logs.filter_map(left_behind)
+    logs.filter_map(|path| left_behind(path).ok()?)
 }
 
-/// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read.
-fn left_behind(path: PathBuf) -> Option<(PathBuf, Owner)> {
-    let owner = owner_if(&path, false)?;
-    Some((path, owner))
+/// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read. A fault
+/// if it is there and is no log, or one whose owner cannot be told.
+fn left_behind(path: PathBuf) -> Result<Option<(PathBuf, Owner)>, Fault> {
+    Ok(owner_if(&path, false)?.map(|owner| (path, owner)))
 }
 
 /// Whose the log at `path` is, if a process has it. What that writes meanwhile is not looked at.
 pub(crate) fn in_use(path: &Path) -> Option<Owner> {
-    owner_if(path, true)
+    owner_if(path, true).ok()?
 }
 
-fn owner_if(path: &Path, in_use: bool) -> Option<Owner> {
+fn owner_if(path: &Path, in_use: bool) -> Result<Option<Owner>, Fault> {
     // To open a pipe would wait for whoever writes to it.
-    std::fs::metadata(path).ok().filter(Metadata::is_file)?;
-    let file = File::open(path).ok()?;
-    if is_locked(&file).ok()? != in_use {
-        return None;
+    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
+        return Ok(None);
     }
-    Some(read_left(&file, path, |file, _| copied(file, LOG_HEADER_BYTES)).ok()??.owner)
+    let file = File::open(path).map_err(Fault::io("open", path))?;
+    if is_locked(&file).map_err(Fault::io("look at", path))? != in_use {
+        return Ok(None);
+    }
+    let left = read_left(&file, path, |file, _| copied(file, LOG_HEADER_BYTES))?;
+    Ok(left.map(|left| left.owner))
 }
 
 /// The log, other than `ours`, that the last process of the heir's data directory left, in `directory` or where `known`
 /// says that it had it, if it ran in this boot and in `epoch`; or that of the directory that this one was copied or moved
-/// from. A fault if the known one may not be read.
+/// from. A fault if the known one may not be read, or is damaged.
 pub(crate) fn left_elsewhere(
     (directory, known): (&Path, Option<PathBuf>),
     ours: &Path,
@@ -105,7 +106,7 @@ pub(crate) fn left_elsewhere(
     if let Some(known) = &known {
         refuse_unreadable(known)?;
     }
-    let known = known.and_then(left_behind);
+    let known = known.map_or(Ok(None), left_behind)?;
     let is_last = |owner: &Owner| {
         let is_heirs = owner.place == heir.place || owner.exchange == *heir.exchange.as_bytes();
         is_heirs && (owner.boot, owner.epoch) == (heir.boot, epoch)
@@ -310,7 +311,7 @@ fn read_left(
     }
     let damaged = |field, expected, found| {
         let flaw = Flaw { field, at: 0, expected, found };
-        Err(Fault::Damaged(Place::of(flaw, path, 0, Position(0))))
+        Err(Fault::LogDamaged(Place::of(flaw, path, 0, Position(0))))
     };
     let least = LOG_HEADER_BYTES + 4 * FRAME_ALIGN;
     if bytes < least || !bytes.is_multiple_of(FRAME_ALIGN) {
@@ -415,7 +416,8 @@ impl Left {
         }
         let first = self.word(at.0);
         let length = u32::try_from(first & u64::from(u32::MAX)).expect("masked to 32 bits");
-        if length == 0 && self.durable <= at {
+        // The first word is stored last and whole.
+        if first == 0 && self.durable <= at {
             return Ok(false);
         }
         let fits = length_is_possible(length)

@@ -83,9 +83,9 @@ pub(crate) fn fit(
 }
 
 /// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
-/// `log_path`, that this process left and that alone has some frames. One that contradicts the segments is of a directory
-/// that was in this one's place. For an heir with a new identity any log that its directory left is a reason, as it says
-/// that it is a copy. True if there is a log and segments have all of it.
+/// `log_path`, that this process left and that alone has some frames, or may have, as it is damaged. One that contradicts
+/// the segments is of a directory that was in this one's place. For an heir with a new identity any log that its directory
+/// left is a reason, as it says that it is a copy. True if there is a log and segments have all of it.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
@@ -107,14 +107,16 @@ pub(crate) fn refuse_elsewhere(
     if heir.claimed == Claimed::NewIdentity {
         return Err(Fault::NoCopy { log, data_dir });
     }
-    let left = LogFile::read_only(&log).ok().flatten().filter(|left| left.check_marks().is_ok());
+    let whole = |left: Option<Left>| left.map(|left| left.check_marks().map(|()| left)).transpose();
+    let left = LogFile::read_only(&log).and_then(whole);
     let of_other = |log| {
         Err(Fault::LogOfOtherDirectory { log, owner: owner.data_dir.clone(), data_dir: data_dir.clone() })
     };
     let may_be_copy = !is_own && heir.claimed == Claimed::AsItIs;
-    match fit(left, found, segments, heir, &mut Vec::new()) {
+    match left.and_then(|left| fit(left, found, segments, heir, &mut Vec::new())) {
         // Its original went on after the copy was made.
         Err(Fault::LogAhead { .. }) if may_be_copy => of_other(log),
+        Err(damage @ Fault::LogDamaged(_)) if !may_be_copy => Err(damage),
         Err(_) | Ok(None) => Ok(false),
         Ok(Some(fit)) if fit.more_bytes == 0 => Ok(true),
         Ok(Some(_)) if may_be_copy => of_other(log),

@@ -8,6 +8,7 @@ use super::snapshots::{keep, started};
 use super::*;
 use crate::journal::disk::in_memory;
 use crate::journal::identity::boot_id;
+use crate::journal::log::FREED_WORD;
 use crate::journal::logfile::LogFile;
 use crate::journal::segment::{BATCH_HEADER_BYTES, ROW_BYTES};
 use crate::journal::snapshot::Base;
@@ -146,7 +147,7 @@ fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() 
         match (started(&home), expected) {
             (Err(fault), Some(field)) => {
                 let fault = fault.to_string();
-                let says_what = fault.starts_with("log_path: ") && fault.contains("or another program's");
+                let says_what = fault.starts_with("log_path: ") && fault.contains("another program's");
                 assert!(fault.contains(field) && says_what, "{what}: {fault}");
             }
             (Ok((_, opened)), None) => {
@@ -276,6 +277,53 @@ fn a_survey_and_a_start_come_to_the_same_verdict() {
     let bytes = std::fs::read(&log).unwrap();
     for kept in [0, ring, bytes.len() / 8 * 4 / 64 * 64] {
         agreed(&home, &log, &bytes[..kept], &format!("log cut to {kept}"));
+    }
+}
+
+/// Where in its log's file the first frame is that only the log has.
+fn first_unshared(home: &Home) -> usize {
+    let left = LogFile::read_only(&home.log_path()).unwrap().unwrap();
+    usize::try_from(LOG_HEADER_BYTES + left.durable.0).unwrap()
+}
+
+#[test]
+fn a_damaged_log_is_not_passed_over_for_another_log_path() {
+    type Harm = (&'static str, fn(usize, &mut Vec<u8>));
+    let harms: [Harm; 5] = [
+        ("a frame that segments lack", |at, bytes| bytes[at + 8] ^= 1),
+        ("another length", |_, bytes| bytes.truncate(bytes.len() / 2 + 1)),
+        ("another magic", |_, bytes| bytes[0] ^= 1),
+        ("another owner", |_, bytes| bytes[16] ^= 1),
+        ("more is free than was written", |_, bytes| bytes[8 * FREED_WORD + 6] = 1),
+    ];
+    for (what, harm) in harms {
+        let home = died_with_more_in_the_log();
+        let good = std::fs::read(home.log_path()).unwrap();
+        let mut bytes = good.clone();
+        harm(first_unshared(&home), &mut bytes);
+        std::fs::write(home.log_path(), bytes).unwrap();
+        let start =
+            |log_path| open_on(Options { log_path, ..home.options() }, Disk::default(), boot_id().unwrap());
+        let elsewhere = start(Some(home.data.path().join("a-log"))).map(|_| ());
+        let refused = elsewhere.expect_err(what).to_string();
+        assert!(
+            refused.contains("it is damaged") && refused.contains(" away and start again"),
+            "{what}: {refused}"
+        );
+        std::fs::write(home.log_path(), good).unwrap();
+        assert!(start(home.options().log_path).unwrap().recovered().log_taken, "{what}: nothing was changed");
+    }
+}
+
+/// The first word of a frame is stored last and whole, so half of it is no claim that was being written.
+#[test]
+fn a_frame_whose_length_was_lost_is_damage_and_no_end_of_the_log() {
+    let home = died_with_more_in_the_log();
+    let (at, good) = (first_unshared(&home), std::fs::read(home.log_path()).unwrap());
+    for (zeros, is_damage) in [(4, true), (8, false)] {
+        let mut bytes = good.clone();
+        bytes[at..at + zeros].fill(0);
+        assert_eq!(agreed(&home, &home.log_path(), &bytes, "without a length"), is_damage, "{zeros}");
     }
 }
 
