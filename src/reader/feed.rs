@@ -54,7 +54,7 @@ use crate::http::Endpoint;
 use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
 use crate::json::Writer;
-use market::Pending;
+use market::{Changed, Pending};
 use outbox::Outbox;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -148,8 +148,8 @@ pub struct Feed {
     /// How many changes and events were ever seen.
     seen: (u64, u64),
     pending: Vec<Pending>,
-    /// Markets whose books changed since the last flush, and whether by a trade.
-    changed: BTreeMap<MarketNo, bool>,
+    /// Markets whose books changed since the last flush.
+    changed: BTreeMap<MarketNo, Changed>,
     /// The best prices that were last sent, by token.
     best: HashMap<Token, Bests>,
     /// The checksums of both books of each market that is followed.
@@ -265,9 +265,7 @@ impl Feed {
         }
         for change in reader.recent.changes_after(seen.0) {
             if self.followers.contains_key(&change.market) {
-                self.changed.entry(change.market).or_default();
-                let told = self.price_change(reader, change, now);
-                self.pending.push(told);
+                self.note_change(reader, change, now);
             }
         }
         self.tell_all(reader, reader.recent.events_after(seen.1), now);
@@ -292,8 +290,8 @@ impl Feed {
         }
         self.seal_pending(reader);
         let changed = std::mem::take(&mut self.changed);
-        for (market, traded) in changed {
-            self.push_books(reader, market, traded, now);
+        for (market, changed) in changed {
+            self.push_books(reader, market, changed, now);
         }
     }
 

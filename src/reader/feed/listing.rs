@@ -21,7 +21,9 @@ impl Feed {
             json.key("market").condition(&reader.market(market).condition);
             json.key("sequence").number(reader.index.market(market).sequence);
             if mode == Mode::Resolved {
-                write_payout(json, reader.market(market), OUTCOMES);
+                let row = reader.market(market);
+                json.key("assets_ids").open_array().token(&row.tokens[0]).token(&row.tokens[1]).close_array();
+                write_payout(json, row, OUTCOMES);
             }
         }
         write_stamp(json, &self.ids.now, now);

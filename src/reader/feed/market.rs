@@ -26,6 +26,19 @@ const REPLAYED_MAX: usize = 1_000;
 /// Levels in those changes. Most change one or two, a replace of many orders up to thirty.
 const REPLAYED_LEVELS_MAX: usize = 4 * REPLAYED_MAX;
 
+/// Levels of a change that is told level by level. What changes more at once, as a result or a coarser tick may, is told
+/// as whole books: in half a kilobyte a level, more would be longer than the MiB that clients take of one message.
+const LEVELS_TOLD_MAX: usize = 2_000;
+
+/// What a flush tells of a book that changed, besides its changes.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Changed {
+    /// It tells the whole book, as after every trade.
+    whole: bool,
+    /// That stands for some changes, so those that follow are not told by themselves either.
+    for_changes: bool,
+}
+
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Audience {
@@ -109,7 +122,8 @@ impl Feed {
             let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
             let all_there = missed == Some(changes.len() as u64);
             let levels: usize = changes.iter().map(|change| change.levels.len()).sum();
-            let is_told = all_there && changes.len() <= left && levels <= levels_left;
+            let by_levels = changes.iter().all(|change| change.levels.len() <= LEVELS_TOLD_MAX);
+            let is_told = all_there && by_levels && changes.len() <= left && levels <= levels_left;
             if is_told {
                 (left, levels_left) = (left - changes.len(), levels_left - levels);
             }
@@ -128,16 +142,23 @@ impl Feed {
         Ok(())
     }
 
-    /// The message about what a record did to a book, made right after that record.
-    pub(super) fn price_change(&mut self, reader: &Reader, change: &BookChange, now: TimeMs) -> Pending {
+    /// Notes what a record did to a book, right after that record.
+    pub(super) fn note_change(&mut self, reader: &Reader, change: &BookChange, now: TimeMs) {
         let levels = &reader.index.market(change.market).levels;
         let crcs = self.crcs.get_mut(&change.market).expect("the market is followed");
         checksum::follow(crcs, &change.levels);
         debug_assert_eq!(*crcs, checksum::crcs(levels), "a change names every level that it changes");
+        let changed = self.changed.entry(change.market).or_default();
+        if LEVELS_TOLD_MAX < change.levels.len() {
+            *changed = Changed { whole: true, for_changes: true };
+        }
+        if changed.for_changes {
+            return;
+        }
         let after = BookAfter { levels, crcs: *crcs, is_now: true };
         let mut payload = Vec::new();
         let hashes = write_change(&mut payload, reader, change, after, &self.ids.now, now);
-        Pending { audience: Audience::Followers(change.market), payload, hashes }
+        self.pending.push(Pending { audience: Audience::Followers(change.market), payload, hashes });
     }
 
     /// Announces the fills of a taker: one message for each price, in the order of the fills. A client that
@@ -146,7 +167,7 @@ impl Feed {
         if record.fills.is_empty() || !self.followers.contains_key(&record.market) {
             return;
         }
-        self.changed.insert(record.market, true);
+        self.changed.entry(record.market).or_default().whole = true;
         let row = reader.market(record.market);
         let taker = reader.ledger.find(&record.id).ok().flatten();
         let taker = taker.expect("the ledger applied this order");
@@ -205,7 +226,7 @@ impl Feed {
             json.close_object();
             self.pend(Audience::OfToken(Token { market: record.market, outcome }), payload);
         }
-        self.changed.insert(record.market, true);
+        self.changed.entry(record.market).or_default().whole = true;
     }
 
     /// Fills in the hashes and makes frames.
@@ -248,17 +269,17 @@ impl Feed {
         }
     }
 
-    /// Sends whole books after a trade, and best prices that have changed.
-    pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, traded: bool, now: TimeMs) {
+    /// Sends whole books where they are to be told, and best prices that have changed.
+    pub(super) fn push_books(&mut self, reader: &Reader, market: MarketNo, changed: Changed, now: TimeMs) {
         for token in tokens_of(market) {
             let best = reader.bests(token);
             let moved = self.best.insert(token, best) != Some(best);
-            if !traded && !moved {
+            if !changed.whole && !moved {
                 continue;
             }
             let clients = self.clients_of(Audience::OfToken(token));
             let stream_id = &self.ids.now;
-            if traded {
+            if changed.whole {
                 self.out.tell(clients.iter().copied(), |out| write_book(out, reader, token, stream_id, now));
             }
             if !moved {

@@ -1,4 +1,6 @@
 use super::*;
+use crate::journal::layout::TickChanged;
+use serde_json::json;
 
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
@@ -173,14 +175,57 @@ fn a_trade_shows_the_taker_every_maker_and_a_maker_its_own_orders() {
         let trades = told.iter().filter(|(to, text)| *to == client && text.contains(r#""type":"TRADE""#));
         let shown: Vec<Vec<String>> = trades
             .map(|(_, frame)| {
-                let text = &frame[frame.find('{').expect("an object")..];
-                let trade: Value = serde_json::from_str(text).expect("an object");
+                let trade = object(frame);
                 let makers = trade["maker_orders"].as_array().expect("a list");
                 makers.iter().map(|maker| maker["price"].as_str().expect("a text").to_owned()).collect()
             })
             .collect();
         assert_eq!(shown, [prices, prices], "MATCHED and CONFIRMED, to {who:?}");
     }
+}
+
+/// All bids but the first leave at once, at prices of their own, and one comes after them.
+#[test]
+fn what_changes_thousands_of_prices_is_told_as_whole_books() {
+    for (leaving, is_whole) in [(5, false), (2_001, true)] {
+        let mut followed = Followed::opened();
+        let (time, tick) = (followed.exchange.time(), Tick::new(1).expect("the finest"));
+        followed.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+        let bids: Vec<_> = (0..=leaving)
+            .map(|price| {
+                let bid = followed.exchange.order(ALICE, Side::Buy, Outcome::Zero, 50, 1);
+                followed.notes(OrderPlaced { price: Price::new(1 + price).expect("a price"), ..bid })
+            })
+            .collect();
+        followed.follow(FIRST);
+        let time = followed.exchange.time();
+        let orders = bids[1..].to_vec();
+        followed.notes(OrdersRemoved { time, reason: RemovalReason::Cancelled, orders });
+        followed.bids(60);
+        let told: Vec<Value> = followed.told(FIRST).iter().map(|frame| object(frame)).collect();
+        let kinds: Vec<_> = told.iter().map(|told| told["event_type"].as_str().expect("a text")).collect();
+        let expected: &[&str] = if is_whole {
+            &["book", "best_bid_ask"]
+        } else {
+            &["price_change", "price_change", "best_bid_ask"]
+        };
+        assert_eq!(kinds, expected, "{leaving}");
+        assert_eq!(told[kinds.len() - 2]["sequence"], json!(leaving + 3), "as of the last change");
+        // A client that comes back is not told of such a change either.
+        let asks = json!({
+            "type": "market", "assets_ids": [RAIN_YES.to_string()], "from": leaving + 1, "stream_id": "stream",
+        });
+        followed.says(SECOND, Channel::Market, &asks.to_string());
+        let told: Vec<Value> = followed.told(SECOND).iter().map(|frame| object(frame)).collect();
+        assert_eq!(told[0]["markets"][0]["replayed"], !is_whole, "{}", told[0]);
+        let then = if is_whole { "book" } else { "price_change" };
+        assert!(told[1..].iter().all(|told| told["event_type"] == then), "{then}");
+    }
+}
+
+/// The object in a frame.
+fn object(frame: &str) -> Value {
+    serde_json::from_str(&frame[frame.find('{').expect("an object")..]).expect("an object")
 }
 
 #[test]
