@@ -1,8 +1,7 @@
 //! Texts of ids, as they are written: hex, UUID, ULID. ([`domain::text`](crate::domain::text) reads hex and UUIDs.)
 //!
 //! Hex is written in lower case after `0x`. (The mixed case of a checksummed address is up to the `auth` room.) An API
-//! key is 128 bits: a UUID for most clients, and the same
-//! bits as a ULID for those whose order records want one.
+//! key is 128 bits: a UUID for most clients, and the same bits as a ULID for those whose order records want one.
 
 use super::short::Sink;
 use crate::domain::ApiKey;
