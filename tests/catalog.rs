@@ -55,8 +55,9 @@ const LIVE_OF_MARKET: &[&str] = &[
     "events",
 ];
 
-/// Such fields of an event. Its tags and series are shown as their newest copies.
-const LIVE_OF_EVENT: &[&str] = &["volume", "volume24hr", "liquidity", "tags", "series", "markets"];
+/// Such fields of an event. Its tags, series and creators are shown as their newest copies.
+const LIVE_OF_EVENT: &[&str] =
+    &["volume", "volume24hr", "liquidity", "tags", "series", "eventCreators", "markets"];
 
 const TEXTS_OF_MARKET: &[&str] = &[
     "id",
@@ -166,7 +167,7 @@ fn every_real_market_is_found_by_id_condition_slug_and_says_what_its_row_says() 
         let summaries = shown["events"].as_array().unwrap();
         assert_eq!(column(summaries, "id"), [event.as_str()]);
         assert_event(&summaries[0], &source.events[event], &[LIVE_OF_EVENT, &["eventMetadata"]].concat());
-        for absent in ["tags", "markets", "series", "eventMetadata"] {
+        for absent in ["tags", "markets", "series", "eventCreators", "eventMetadata"] {
             assert!(summaries[0].get(absent).is_none(), "{absent}");
         }
         assert!(is_date(&summaries[0]["creationDate"]));
@@ -198,9 +199,11 @@ fn every_real_event_is_found_by_id_and_slug_with_its_markets_tags_and_series() {
             assert_market(market, &source.markets[text(market, "conditionId")]);
             assert!(market.get("events").is_none());
         }
-        for (name, items) in [("tags", &source.tags), ("series", &source.series)] {
-            let of_row = row[name].as_array().map_or(&[][..], Vec::as_slice);
-            let of_shown = shown[name].as_array().unwrap();
+        for (name, items) in
+            [("tags", &source.tags), ("series", &source.series), ("eventCreators", &source.creators)]
+        {
+            let [of_row, of_shown] =
+                [row, &shown].map(|event| event[name].as_array().map_or(&[][..], Vec::as_slice));
             assert_eq!(column(of_shown, "id"), column(of_row, "id"));
             for item in of_shown {
                 assert_says(item, &items[text(item, "id")], &[]);

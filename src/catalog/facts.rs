@@ -77,8 +77,6 @@ pub struct MarketFacts {
     pub neg_risk_request: String,
     /// What quoting earns.
     pub rewards: Rewards,
-    /// `tags`, as written; empty if the text has none.
-    pub tags_as_said: Span,
     /// The market's own tags, each as written.
     pub tag_spans: Box<[Span]>,
     /// True if it stands for every outcome of its event that has no market yet.
@@ -226,10 +224,7 @@ impl MarketFacts {
                 "clobRewards" => facts.rewards.rates = rates(raw),
                 "rewardsMinSize" => facts.rewards.min_size = Number::of(raw),
                 "rewardsMaxSpread" => facts.rewards.max_spread = Number::of(raw),
-                "tags" => {
-                    facts.tags_as_said = Span::within(text, raw);
-                    facts.tag_spans = item_spans(text, raw);
-                }
+                "tags" => facts.tag_spans = item_spans(text, raw),
                 "outcomePrices" => facts.prices = prices(raw),
                 "lastTradePrice" => facts.last_price = price(&words(raw)),
                 "volume" => volume = cut_millionths(&words(raw)),

@@ -169,6 +169,7 @@ pub const EVENT: Form = Form {
         "tags",
         "markets",
         "series",
+        "eventCreators",
         "eventMetadata",
     ],
 };

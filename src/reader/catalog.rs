@@ -71,7 +71,7 @@ impl Reader {
             }
             E::EventTags => {
                 let event = self.index.catalog().event(self.event_by_id(asked)?);
-                self.write_tags(json, event.tags());
+                self.write_copies(json, ItemKind::Tag, event.tags());
                 Ok(())
             }
             E::CatalogMarket => {

@@ -2,8 +2,8 @@
 //!
 //! | object | the exchange's fields, true at the time of the answer |
 //! |---|---|
-//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`, `makerBaseFee`, `takerBaseFee`; `tags` if asked for, else as in the text |
-//! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets` |
+//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`, `makerBaseFee`, `takerBaseFee`; `tags` if asked for |
+//! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets`, `eventCreators` if it has any |
 //! | tag, series, creator | `id`; the newest of all copies is shown |
 //!
 //! - `crate::catalog`'s model defines what volumes and liquidity count.
@@ -15,8 +15,9 @@
 //!   ends before [`catalog::NO_END`].
 //! - An event shows the markets, and a series the events, that the request's `creator` leaves ([`Scope`]); sums and flags
 //!   are of all of them.
+//! - Tags, series and creators are objects, whatever the text has: strict clients refuse a page for one that is a string.
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
-//!   series nor metadata.
+//!   series, creators nor metadata.
 
 use super::super::books::shown_bests;
 use super::super::trades::base_fee;
@@ -137,17 +138,17 @@ impl Reader {
         json.key("liquidity").millionths_number(event.liquidity());
         if form != EventForm::Summary {
             json.key("tags");
-            self.write_tags(json, event.tags());
+            self.write_copies(json, ItemKind::Tag, event.tags());
             json.key("markets").open_array();
             for market in event.markets().filter(|market| scope.has_market(catalog, *market)) {
                 self.write_catalog_market(json, market, MarketForm::InEvent, scope);
             }
-            json.close_array().key("series").open_array();
-            for series in event.series() {
-                self.write_copy(json, ItemKind::Series, *series);
-                json.close_object();
+            json.close_array().key("series");
+            self.write_copies(json, ItemKind::Series, event.series());
+            if !event.creators().is_empty() {
+                json.key("eventCreators");
+                self.write_copies(json, ItemKind::Creator, event.creators());
             }
-            json.close_array();
             write_metadata(json, facts.metadata, text, form);
         }
         json.close_object();
@@ -206,8 +207,6 @@ impl Reader {
         if form == MarketForm::AloneWithTags {
             json.key("tags");
             self.write_market_tags(json, number);
-        } else if !facts.tags_as_said.is_empty() {
-            json.key("tags").raw(facts.tags_as_said.of(&row.text).as_bytes());
         }
         if form != MarketForm::InEvent {
             json.key("events").open_array();
@@ -248,7 +247,7 @@ impl Reader {
     /// The tags of a market as objects.
     pub(super) fn write_market_tags(&self, json: &mut Writer<'_>, number: u32) {
         let tags: Vec<u32> = self.index.catalog().tags_of_market(number).collect();
-        self.write_tags(json, &tags);
+        self.write_copies(json, ItemKind::Tag, &tags);
     }
 
     /// The tags of a market as an array of their labels, as the order book's form and the streams have them; a tag
@@ -265,10 +264,11 @@ impl Reader {
         json.close_array();
     }
 
-    pub(super) fn write_tags(&self, json: &mut Writer<'_>, tags: &[u32]) {
+    /// Tags, series or creators as objects, as they stand within others.
+    pub(super) fn write_copies(&self, json: &mut Writer<'_>, kind: ItemKind, items: &[u32]) {
         json.open_array();
-        for tag in tags {
-            self.write_copy(json, ItemKind::Tag, *tag);
+        for item in items {
+            self.write_copy(json, kind, *item);
             json.close_object();
         }
         json.close_array();
