@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use super::Moment;
 use super::model::{Catalog, Event, Market};
-use super::order::{Column, Mark, Page, Value, id_value};
+use super::order::{Column, Direction, Mark, Page, Value, id_value};
 use super::shelf::Item;
 use crate::domain::{ItemKind, TimeMs};
 
@@ -106,6 +106,16 @@ impl Catalog {
     #[must_use]
     pub fn mark_at_market(&self, market: u32, columns: &[Column], now: TimeMs) -> Mark {
         Mark::new(market, columns.iter().map(|column| self.key_of_market(market, *column, now)))
+    }
+
+    /// The last of these events in the order of ids, at most `limit`: those with which a list of them begins that asks
+    /// for no other order.
+    #[must_use]
+    pub fn newest_of(&self, events: impl Iterator<Item = u32>, limit: usize) -> Vec<u32> {
+        let first = Page { direction: Direction::Descending, limit, ..Page::default() };
+        let mut newest = first.sort(events, |event| id_value(&self.event(event).facts.id), |_, _| None);
+        newest.reverse();
+        newest
     }
 
     fn key_of_event(&self, event: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {

@@ -264,6 +264,28 @@ fn tags_series_and_creators_may_come_by_themselves() {
     site.exchange.stop();
 }
 
+#[test]
+fn a_series_shows_the_same_newest_events_in_whatever_order_a_file_has_them() {
+    let event = |n: u32| {
+        json!({"id": n.to_string(), "slug": format!("e{n}"), "title": format!("E{n}"), "markets": [],
+            "series": [{"id": "70", "slug": "ser", "title": "S", "recurrence": "daily"}]})
+    };
+    let oldest_first: Vec<u32> = (950..1_060).collect();
+    let newest_first: Vec<u32> = oldest_first.iter().rev().copied().collect();
+    for order in [oldest_first, newest_first] {
+        let mut site = Site::dev();
+        assert!(site.import(&order.into_iter().map(event).collect()).0);
+        let listed = site.read("/events?series_slug=ser&limit=100");
+        let mut newest = column(listed.as_array().unwrap(), "id");
+        assert_eq!((newest.len(), newest[0], newest[99]), (100, "1059", "960"));
+        newest.reverse();
+        let shown = site.read("/series/70");
+        assert_eq!(column(shown["events"].as_array().unwrap(), "id"), newest);
+        assert_eq!(site.read("/series?slug=ser")[0], shown);
+        site.exchange.stop();
+    }
+}
+
 /// Two events with series of their own, of which anybody may make the first (`cyom`), which has two creators; a market
 /// with a tag of its own.
 fn recurring_rows() -> Value {

@@ -31,8 +31,8 @@ use crate::domain::{ItemKind, MarketNo, Outcome, TimeMs, TokenId, Word};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
-/// A series has its newest events with it, for its page to stay small whatever comes every five minutes; all of them
-/// are in `/events?series_slug=`.
+/// A series has its newest events by their ids with it, for its page to stay small whatever comes every five minutes;
+/// all of them are in `/events?series_slug=`, which begins with these.
 const EVENTS_OF_SERIES_MAX: usize = 100;
 
 /// How much of an event is shown.
@@ -281,8 +281,8 @@ impl Reader {
         if kind == ItemKind::Series {
             json.key("events").open_array();
             let events = catalog.shelf(kind).item(number).events();
-            let events: Vec<u32> = events.filter(|event| scope.has_event(catalog, *event)).collect();
-            for &event in &events[events.len().saturating_sub(EVENTS_OF_SERIES_MAX)..] {
+            let events = events.filter(|event| scope.has_event(catalog, *event));
+            for event in catalog.newest_of(events, EVENTS_OF_SERIES_MAX) {
                 self.write_event(json, event, EventForm::Summary, scope);
             }
             json.close_array();
