@@ -190,6 +190,13 @@ impl Catalog {
         (0..count(self.events())).filter(of).collect()
     }
 
+    /// The markets of this wallet or site, by number.
+    #[must_use]
+    pub fn markets_of(&self, creator: &str) -> BTreeSet<u32> {
+        let of = |market: &u32| self.market_is_of(self.market(*market), creator);
+        (0..count(self.markets())).filter(of).collect()
+    }
+
     fn event_names(&self, event: &Event, creator: &str) -> bool {
         let is = |name: &str| name.eq_ignore_ascii_case(creator);
         let of_item = |number: &u32| {

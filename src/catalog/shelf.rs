@@ -110,7 +110,7 @@ impl Item {
     }
 
     /// The numbers of the markets that mention it themselves.
-    pub(super) fn markets(&self) -> impl Iterator<Item = u32> {
+    pub fn markets(&self) -> impl Iterator<Item = u32> {
         self.mentions.keys().filter_map(|source| match source {
             Source::Market(market) => Some(*market),
             _ => None,

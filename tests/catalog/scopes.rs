@@ -7,11 +7,11 @@ const ONE: &str = "0x1111111111111111111111111111111111111111";
 const TWO: &str = "0x2222222222222222222222222222222222222222";
 
 /// Event 810 has a market of each wallet, 811 one of the second wallet, and 812, which is the first
-/// wallet's, one that names nobody. All of them are in series 80.
+/// wallet's, one that names nobody. All of them are in series 80, and each market has a tag of its own, named after it.
 fn rows() -> Value {
     let market = |n: u32, wallet: Option<&str>| {
         json!({"id": n.to_string(), "question": format!("Q{n}?"), "slug": format!("q{n}"),
-            "submitted_by": wallet, "conditionId": format!("0x{n:064x}"),
+            "submitted_by": wallet, "tags": [format!("T{n}")], "conditionId": format!("0x{n:064x}"),
             "clobTokenIds": format!("[\"{n}1\", \"{n}2\"]")})
     };
     let event = |n: u32, creator: Option<&str>, markets: Value| {
@@ -31,6 +31,25 @@ fn within(site: &mut Site, path: &str, field: &str) -> String {
     let answer = site.read(path);
     let object = if answer.is_array() { &answer[0] } else { &answer };
     column(object[field].as_array().unwrap(), "id").join(" ")
+}
+
+#[test]
+fn a_creator_finds_the_tags_of_its_markets_by_themselves() {
+    let mut site = Site::dev();
+    assert!(site.import(&rows()).0);
+    for (creator, ids) in [(ONE, "t820 t823"), (TWO, "t821 t822")] {
+        let listed = site.read(&format!("/tags?ascending=true&creator={creator}"));
+        assert_eq!(column(listed.as_array().unwrap(), "id").join(" "), ids, "{creator}");
+        for (market, tag) in (820..824).map(|n| (n.to_string(), format!("t{n}"))) {
+            let status = if ids.contains(&tag) { 200 } else { 404 };
+            for path in
+                [format!("/markets/{market}/tags"), format!("/tags/{tag}"), format!("/tags/slug/{tag}")]
+            {
+                assert_eq!(site.get(&format!("{path}?creator={creator}")).status, status, "{path} {creator}");
+            }
+        }
+    }
+    site.exchange.stop();
 }
 
 #[test]

@@ -115,8 +115,9 @@ impl Reader {
             (None, None, None)
         };
         let catalog = self.index.catalog();
-        // Popular tags are in most events, so the creator's events are collected once.
-        let of_creator = scope.creator.as_ref().map(|creator| catalog.events_of(creator));
+        // Popular tags are in most events and markets, so the creator's are collected once.
+        let of_creator =
+            scope.creator.as_ref().map(|creator| (catalog.events_of(creator), catalog.markets_of(creator)));
         let passes = |item: &Item| {
             let is = |wanted: &Option<String>, found: fn(&crate::catalog::Shown) -> &str| {
                 let found = item.shown().map_or("", found);
@@ -129,7 +130,10 @@ impl Reader {
                     .as_ref()
                     .is_none_or(|slugs| item.shown().is_some_and(|shown| slugs.contains(&shown.slug)))
                 && closed.is_none_or(|closed| item.shown().is_some_and(|shown| shown.closed) == closed)
-                && of_creator.as_ref().is_none_or(|of| item.events().any(|event| of.contains(&event)))
+                && of_creator.as_ref().is_none_or(|(events, markets)| {
+                    item.events().any(|event| events.contains(&event))
+                        || item.markets().any(|market| markets.contains(&market))
+                })
         };
         let rows = catalog.list_items(kind, &page, passes);
         write_rows(json, rows, |json, item| self.write_item(json, kind, item, &scope));

@@ -35,9 +35,11 @@ impl Scope {
         self.creator.as_ref().is_none_or(is_of) && !(self.without_closed_markets && market.is_closed())
     }
 
-    /// Whether an item is mentioned by an event that is in scope.
+    /// Whether an item is mentioned by an event or a market that is in scope.
     pub(super) fn has_item(&self, catalog: &Catalog, kind: ItemKind, item: u32) -> bool {
-        let mut events = catalog.shelf(kind).item(item).events();
-        self.creator.is_none() || events.any(|event| self.has_event(catalog, event))
+        let item = catalog.shelf(kind).item(item);
+        self.creator.is_none()
+            || item.events().any(|event| self.has_event(catalog, event))
+            || item.markets().any(|market| self.has_market(catalog, market))
     }
 }
