@@ -147,7 +147,7 @@ fn filter_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Filter
         closed,
         without_closed_markets,
         tag_slugs: params.all(&["events_tag"])?.unwrap_or_default(),
-        without_tag_ids: params.tag_ids(&["exclude_tag_id"], is_tag)?.unwrap_or_default(),
+        without_tag_ids: params.tag_ids("exclude_tag_id", is_tag)?.unwrap_or_default(),
         recurrence: params.text("recurrence")?.map(|text| text.to_lowercase()),
     })
 }

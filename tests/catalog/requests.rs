@@ -1,6 +1,6 @@
 //! Wrong requests: every parameter at min-1, min, max and max+1, in one table.
 
-use crate::site::Site;
+use crate::site::{Site, column};
 use serde_json::{Value, json};
 
 const LISTS: &[&str] = &["/events", "/markets", "/tags", "/series", "/events/creators"];
@@ -107,7 +107,7 @@ fn filters_name_what_they_cannot_take() {
         refused(&mut site, &format!("{list}?recurrence=%ff"), "recurrence", "%ff", "percent-encoded UTF-8");
     }
     refused(&mut site, "/markets?id=12a", "id", "12a", "a whole number");
-    refused(&mut site, "/markets?event_id=x", "event_id", "x", "a whole number");
+    refused(&mut site, "/markets?event_id=x", "event_id", "x", "a whole number, or the id of an event");
     for name in ["conditionId", "condition_id", "condition_ids"] {
         refused(&mut site, &format!("/markets?{name}=0x12"), name, "0x12", hex);
     }
@@ -270,5 +270,22 @@ fn a_tag_that_is_a_plain_name_filters_by_the_id_that_it_is_listed_with() {
     }
     let others = taken(&mut site, &format!("/markets?limit=100&exclude_tag_id={id}"));
     assert!(others.as_array().unwrap().iter().all(|market| market["conditionId"] != *condition));
+    site.exchange.stop();
+}
+
+#[test]
+fn an_event_whose_id_is_a_text_has_its_markets_by_that_id() {
+    let mut site = Site::dev();
+    let market = |n: u32| {
+        json!({"id": n.to_string(), "question": format!("Q{n}?"), "slug": format!("q{n}"),
+            "conditionId": format!("0x{n:064x}"), "clobTokenIds": format!("[\"{n}1\", \"{n}2\"]")})
+    };
+    let event = |id: &str, n: u32| json!({"id": id, "slug": id, "title": "E", "markets": [market(n)]});
+    assert!(site.import(&json!([event("my-event", 830), event("31", 831)])).0);
+    assert_eq!(taken(&mut site, "/events/my-event")["markets"][0]["id"], "830");
+    for (ids, markets) in [("my-event", "830"), ("31,my-event", "830 831"), ("31&event_id=999", "831")] {
+        let found = taken(&mut site, &format!("/markets?ascending=true&event_id={ids}"));
+        assert_eq!(column(found.as_array().unwrap(), "id").join(" "), markets, "{ids}");
+    }
     site.exchange.stop();
 }

@@ -74,8 +74,9 @@ impl Reader {
         }
         filter.mirror = params.flag("mirror")?;
         let form = market_form(params)?;
+        let event = |id: &str| catalog.event_by_id(id);
         filter.events = both(
-            named(params.numbers(&["event_id"])?, |id| catalog.event_by_id(id)),
+            named(params.event_ids("event_id", |id| event(id).is_some())?, event),
             named(params.all(&["event_slug", "eventSlug"])?, |slug| {
                 catalog.events_by_slug(slug).collect::<Vec<_>>()
             }),
@@ -148,7 +149,7 @@ impl Reader {
         params.flags_without_effect(&["related_tags"])?;
         let by_slug =
             items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug]));
-        let ids = params.tag_ids(&["tag_id"], is_tag)?;
+        let ids = params.tag_ids("tag_id", is_tag)?;
         let by_id: Vec<_> = match params.text("tag_match")?.as_deref() {
             None | Some("any") => named(ids, tag).into_iter().collect(),
             Some("all") => {
@@ -157,7 +158,7 @@ impl Reader {
             }
             Some(other) => return Err(invalid("tag_match", other, "any or all")),
         };
-        let without = named(params.tag_ids(&["exclude_tag_id"], is_tag)?, tag).unwrap_or_default();
+        let without = named(params.tag_ids("exclude_tag_id", is_tag)?, tag).unwrap_or_default();
         Ok(Filter {
             active: params.flag("active")?,
             closed: params.flag("closed")?,

@@ -65,16 +65,34 @@ impl<'a> Params<'a> {
         }
     }
 
-    /// Every value of these names, each the id of a tag, which is a whole number unless `is_tag` knows another; none if
-    /// there is none.
+    /// Every value of this name, each the id of a tag; none if there is none.
     pub(in crate::reader) fn tag_ids(
         self,
-        names: &[&'static str],
+        name: &'static str,
         is_tag: impl Fn(&str) -> bool,
     ) -> Result<Option<Vec<String>>, Refused> {
-        let all = self.all(names)?;
-        match all.iter().flatten().find(|one| !super::is_number(one) && !is_tag(one)) {
-            Some(wrong) => Err(invalid(names[0], wrong, "a whole number, or the id of a tag")),
+        self.ids(name, "a whole number, or the id of a tag", is_tag)
+    }
+
+    /// Every value of this name, each the id of an event; none if there is none.
+    pub(in crate::reader) fn event_ids(
+        self,
+        name: &'static str,
+        is_event: impl Fn(&str) -> bool,
+    ) -> Result<Option<Vec<String>>, Refused> {
+        self.ids(name, "a whole number, or the id of an event", is_event)
+    }
+
+    /// Every value of this name, each an id, which is a whole number unless `is_known` knows another.
+    fn ids(
+        self,
+        name: &'static str,
+        rule: &'static str,
+        is_known: impl Fn(&str) -> bool,
+    ) -> Result<Option<Vec<String>>, Refused> {
+        let all = self.all(&[name])?;
+        match all.iter().flatten().find(|one| !super::is_number(one) && !is_known(one)) {
+            Some(wrong) => Err(invalid(name, wrong, rule)),
             None => Ok(all),
         }
     }
