@@ -82,12 +82,15 @@ fn filters_name_what_they_cannot_take() {
             refused(&mut site, &format!("{list}?limit=1&{name}=-1"), name, "-1", amount);
             refused(&mut site, &format!("{list}?limit=1&{name}=0.0000001"), name, "0.0000001", amount);
         }
-        let date = "a date or an RFC 3339 instant";
+        let date = "a date or an RFC 3339 instant, from 1970 on";
         for name in ["start_date_min", "start_date_max", "end_date_min", "end_date_max"] {
-            for good in ["2026-11-21", "2026-11-21T00:00:00Z", "2026-11-21T00:00:00.5%2B02:00"] {
+            for good in ["1970-01-01", "2026-11-21", "2026-11-21T00:00:00Z", "2026-11-21T00:00:00.5%2B02:00"]
+            {
                 taken(&mut site, &format!("{list}?limit=1&{name}={good}"));
             }
-            refused(&mut site, &format!("{list}?limit=1&{name}=soon"), name, "soon", date);
+            for bad in ["soon", "1969-12-31", "1969-12-31T23:59:59Z"] {
+                refused(&mut site, &format!("{list}?limit=1&{name}={bad}"), name, bad, date);
+            }
         }
         let many = |count: usize| "&slug=x".repeat(count);
         assert_eq!(taken(&mut site, &format!("{list}?limit=1{}", many(100))), json!([]));

@@ -123,7 +123,7 @@ impl<'a> Params<'a> {
 
     /// A range of instants, in microseconds.
     pub(in crate::reader) fn moments(self, names: [&'static str; 2]) -> Result<Between, Refused> {
-        self.between(&[names], "a date or an RFC 3339 instant", |text| {
+        self.between(&[names], "a date or an RFC 3339 instant, from 1970 on", |text| {
             Moment::parse(text).map(|moment| moment.0)
         })
     }
