@@ -228,7 +228,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     let (_, text) = import(&exchange, &[&clash]);
     assert!(
         text.contains("catalog only: market 7")
-            && text.contains("not taken: market 7: row: got market_id_taken"),
+            && text.contains("not taken: market 7: id: market 7 is a market already"),
         "{text}"
     );
     std::fs::write(&clash, "[").unwrap();

@@ -1,6 +1,6 @@
 //! Files of many batches: all rows arrive, in order, once; and what a broken import reports.
 
-use crate::common::exchange::outcry;
+use crate::common::exchange::{Plan, outcry, said};
 use crate::common::folder;
 use crate::site::{Site, column};
 use flate2::write::GzEncoder;
@@ -73,6 +73,21 @@ fn a_file_of_many_batches_arrives_whole_and_in_order_and_twice_changes_nothing()
     assert!(said.contains(&format!("markets: 0 added, 0 updated, {} unchanged", all - 1)), "{said}");
     assert_eq!(site.walk("/markets?event_slug=e3&", 100), before);
     site.exchange.stop();
+}
+
+#[test]
+fn rows_for_which_there_is_no_room_are_refused_as_the_operators_own_market_is() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).set("sizes.markets=16").start();
+    let (_folder, file) = written("rows.json", json!(&rows()[..16]).to_string().as_bytes());
+    let imported = exchange.operator_output(&["import", "gamma", file.to_str().unwrap()]);
+    let created = exchange.operator_output(&["market", "create", "One more?"]);
+    assert!(!imported.status.success() && !created.status.success());
+    let refusal = "markets: the table is full; raise sizes.markets and restart";
+    assert!(said(&created).contains(refusal), "{}", said(&created));
+    let last = format!("not taken: market {}: {refusal} (", FIRST_ID + 15);
+    assert!(said(&imported).lines().any(|line| line.starts_with(&last)), "{}", said(&imported));
+    exchange.stop();
 }
 
 #[test]

@@ -445,8 +445,9 @@ fn report(run: &Run) -> Report {
             line(json, &row.row, row.field, &row.got, row.allowed);
         }
         for (row, refusal) in &run.clashes {
-            let words = refusal.wire().error.replace("{got}", row);
-            line(json, row, "row", refusal.wire().code, &words);
+            let wire = refusal.wire();
+            json.open_object().key("row").text(row).key("code").text(wire.code);
+            json.key("error").text(&wire.error.replace("{got}", row)).close_object();
         }
         json.close_array().key("kept").open_array();
         for row in &run.kept {

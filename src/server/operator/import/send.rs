@@ -80,13 +80,10 @@ impl Tally {
                 let words = |name| row.words(name).unwrap_or_default();
                 named.insert(words("row"));
                 let place = locate(&words("row")).map_or_else(String::new, |place| format!(" ({place})"));
-                format!(
-                    "{}: {}: got {}; allowed: {}{place}",
-                    words("row"),
-                    words("field"),
-                    words("got"),
-                    words("allowed")
-                )
+                let why = row.words("error").unwrap_or_else(|| {
+                    format!("{}: got {}; allowed: {}", words("field"), words("got"), words("allowed"))
+                });
+                format!("{}: {why}{place}", words("row"))
             }));
         }
         self.rows += named.len();
@@ -479,10 +476,11 @@ mod tests {
     fn the_summary_counts_and_names() {
         let import = import(2, 1);
         let mut tally = Tally::default();
-        let answer = r#"{"eventsAdded":1,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"}],
+        let answer = r#"{"eventsAdded":1,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"},
+            {"row":"market 3","code":"full","error":"markets: full"}],
             "kept":[{"row":"market 1","field":"a","got":"b","allowed":"c"},{"row":"market 1","field":"d","got":"e","allowed":"f"}]}"#;
         tally.add(answer, |row| (row == "market 2").then(|| "a.json, row 7".to_owned()));
-        assert_eq!(tally.refused, 1);
+        assert_eq!(tally.refused, 2);
         assert_eq!(
             summary(&[], &import, &tally),
             "0 files: 1 events, 2 conditions: 2 tradable, 0 closed (0 of them resolved), 0 said twice\n\
@@ -490,9 +488,10 @@ mod tests {
              tags, series and creators by themselves: 0 added, 0 updated, 0 unchanged\n\
              markets: 1 added, 0 updated, 0 unchanged, 1 older\n\
              not taken: market 2: id: got 2; allowed: another (a.json, row 7)\n\
+             not taken: market 3: markets: full\n\
              not taken: market 1: a: got b; allowed: c\n\
              not taken: market 1: d: got e; allowed: f\n\
-             2 rows could not be taken whole\n"
+             3 rows could not be taken whole\n"
         );
     }
 }
