@@ -253,3 +253,34 @@ fn what_answers_a_head_has_no_body_whatever_it_says() {
     assert_eq!(statuses.collect::<Vec<_>>(), ["200", "404", "405", "426", "426", "200"], "{said}");
     assert!(heads[..asks.len()].iter().all(|head| head.starts_with("HTTP/1.1 ")), "{said}");
 }
+
+#[test]
+fn what_refuses_a_head_has_no_body_either() {
+    let (exchange, _folder) = exchange();
+    let many = "A: b\r\n".repeat(65);
+    let long = format!("/{}", "x".repeat(12 << 10));
+    let families = "Host: h\r\nPOLY_NONCE: 0\r\nKUEST_NONCE: 0\r\n";
+    let chunks = "Host: h\r\nTransfer-Encoding: chunked\r\n\r\nno chunk\r\n";
+    for (begins, path, lines, status) in [
+        ("", "/time", "", "400"),
+        ("\r\n", "/time", "", "400"),
+        ("", "/time", "Host: h\r\nExpect: foo\r\n", "417"),
+        ("", "/time", &many, "431"),
+        ("", "/time", families, "400"),
+        ("", "/time", chunks, "400"),
+        ("", "time", "Host: h\r\n", "400"),
+        ("", &long, "Host: h\r\n", "414"),
+    ] {
+        for method in ["HEAD", "GET", "HEADS"] {
+            let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+            let asked = format!("{begins}{method} {path} HTTP/1.1\r\n{lines}\r\n");
+            client.write_all(asked.as_bytes()).unwrap();
+            let mut said = String::new();
+            client.read_to_string(&mut said).unwrap();
+            assert_eq!(said.split(' ').nth(1), Some(status), "{method} {path} {lines}: {said}");
+            let (_, body) = said.split_once("\r\n\r\n").unwrap();
+            assert_eq!(body.is_empty(), method == "HEAD", "{method} {path} {lines}: {said}");
+        }
+    }
+    exchange.stop();
+}

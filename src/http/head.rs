@@ -245,6 +245,12 @@ pub fn origin_of(bytes: &[u8]) -> Option<&str> {
     text(lines.find(is_origin)?[NAME.len()..].trim_ascii()).ok()
 }
 
+/// True if bytes that are no request begin as a HEAD does, to which no answer has a body.
+#[must_use]
+pub fn asks_head(bytes: &[u8]) -> bool {
+    bytes.strip_prefix(b"\r\n").unwrap_or(bytes).starts_with(b"HEAD ")
+}
+
 fn parse_window<'a>(window: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
     let mut rest = window;
     if let Some(after) = rest.strip_prefix(b"\r\n") {

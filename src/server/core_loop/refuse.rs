@@ -2,6 +2,7 @@
 
 use super::serve::Step;
 use crate::domain::{Position, Reject};
+use crate::http;
 use crate::http::respond::{self, Extras};
 use crate::server::connections::connection::{Connection, Hears, Intent, Line};
 
@@ -12,14 +13,25 @@ pub(super) fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
     line.ready(number, Position(0));
 }
 
+/// Answers bytes that become no request, and hears no more of them.
+pub(super) fn answer_bytes(connection: &mut Connection, write: impl FnOnce(&mut Vec<u8>)) -> Step {
+    let number = connection.line.next_number();
+    answer_now(&mut connection.line, write);
+    if http::asks_head(connection.input.unread()) {
+        connection.line.drop_body(number);
+    }
+    hear_no_rest(connection)
+}
+
 /// Refuses what a server that ends has not taken.
 pub(super) fn refuse_rest(connection: &mut Connection) {
-    refuse_for(&mut connection.line, Reject::Recovering, 503, respond::Connection::Close);
-    hear_no_rest(connection);
+    answer_bytes(connection, |out| {
+        write_refusal(out, Reject::Recovering, 503, respond::Connection::Close);
+    });
 }
 
 /// What came of a refused request is dropped, and what still comes of it is.
-pub(super) fn hear_no_rest(connection: &mut Connection) -> Step {
+fn hear_no_rest(connection: &mut Connection) -> Step {
     connection.hears = Hears::Refused;
     let rest = connection.input.unread().len();
     connection.input.used(rest);

@@ -1,6 +1,6 @@
 //! Requests in the buffers of ready connections: what they are, and who answers them.
 
-use super::refuse::{answer_now, hear_no_rest, refuse, refuse_for, refuse_or_hold};
+use super::refuse::{answer_bytes, answer_now, refuse, refuse_for, refuse_or_hold, write_refusal};
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
@@ -316,8 +316,7 @@ impl CoreLoop {
     /// Refuses bytes that are no request; a page that they come from may read why.
     fn refuse_bytes(&self, connection: &mut Connection, bad: BadRequest) -> Step {
         self.note_page(connection);
-        answer_now(&mut connection.line, |out| respond::bad_request(out, bad));
-        hear_no_rest(connection)
+        answer_bytes(connection, |out| respond::bad_request(out, bad))
     }
 
     /// Notes the page that bytes come from which are no request yet.
@@ -346,8 +345,10 @@ impl CoreLoop {
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
         if !connection.input.hold_more(needed, self.shared.held.of(connection.door, connection.peer)) {
             self.note_page(connection);
-            refuse(&mut connection.line, Reject::Busy, respond::Connection::Close);
-            return hear_no_rest(connection);
+            let status = Reject::Busy.wire().status;
+            return answer_bytes(connection, |out| {
+                write_refusal(out, Reject::Busy, status, respond::Connection::Close);
+            });
         }
         // How long a client takes to send counts for no stage.
         connection.line.laps = Laps::default();
