@@ -292,7 +292,7 @@ impl Reader {
             E::BatchPricesHistory => return self.batch_prices_history(asked, json),
             E::TickSize => return self.tick_size(asked, json),
             E::NegRisk => return self.neg_risk(asked, json),
-            E::FeeRate => return self.fee_rate(asked.token("token_id")?, json),
+            E::FeeRate => return self.fee_rate(asked.token("token_id", ask::no_market())?, json),
             E::FeeRateOfToken => return self.fee_rate(asked.captured_token()?, json),
             E::MarketByToken => return self.market_by_token(asked, json),
             E::ClobMarketInfo => return self.clob_market_info(asked, json),

@@ -5,7 +5,7 @@ mod whole;
 #[cfg(test)]
 pub(super) use whole::ROWS_MAX;
 
-use super::ask::{Asked, Refused, WORD_RULE, bad_parameter};
+use super::ask::{Asked, Refused, WORD_RULE, bad_parameter, no_market};
 use super::{Caller, Reader};
 use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};
 use crate::json::Writer;
@@ -35,8 +35,8 @@ impl Reader {
                 row.map_or(Collateral::ZERO, |row| row.cell).0
             }
             "CONDITIONAL" => {
-                let id = asked.token("token_id")?;
-                let token = self.index.token(&id).ok_or(super::ask::no_market().about(
+                let id = asked.token("token_id", no_market())?;
+                let token = self.index.token(&id).ok_or(no_market().about(
                     "token_id",
                     &asked.text("token_id")?.unwrap_or_default(),
                     "a registered token",

@@ -318,12 +318,12 @@ impl<'a> Asked<'a> {
         read(text.as_bytes()).map(Some).ok_or(refused.about(name, &text, rule))
     }
 
-    /// A token that must be named: absent is 400. As at the venues, a malformed one is refused like a
-    /// token without a book.
-    pub(super) fn token(&self, name: &'static str) -> Result<TokenId, Refused> {
+    /// A token that must be named: absent is 400. As at the venues, a malformed one is refused like one that is not
+    /// known, with `unknown`.
+    pub(super) fn token(&self, name: &'static str, unknown: Refused) -> Result<TokenId, Refused> {
         let absent = Refused::new(400, "invalid_token_id", "Invalid token id");
         let text = self.text(name)?.ok_or(absent.about(name, "", TOKEN_RULE))?;
-        token_id(text.as_bytes()).ok_or(no_book().about(name, &text, TOKEN_RULE))
+        token_id(text.as_bytes()).ok_or_else(|| unknown.about(name, &text, TOKEN_RULE))
     }
 
     /// The token in the path.
@@ -515,7 +515,7 @@ impl Reader {
     /// The market and outcome of the token that `token_id` names, if it has a book.
     pub(super) fn token_with_book(&self, asked: &Asked<'_>) -> Result<Token, Refused> {
         const NAME: &str = "token_id";
-        let id = asked.token(NAME)?;
+        let id = asked.token(NAME, no_book())?;
         self.book_of(&id).ok_or_else(|| {
             let text = asked.text(NAME).ok().flatten().unwrap_or_default();
             no_book().about(NAME, &text, "a token of an open market")

@@ -27,7 +27,7 @@ macro_rules! errors {
 
 errors! {
     503, "behind", "the read model is behind, try again": "What was acknowledged before the request is not applied yet.";
-    400, "invalid_token_id", "Invalid token id": "A token is missing, or is no uint256 in decimal.";
+    400, "invalid_token_id", "Invalid token id": "A needed token is missing, or COLLATERAL is asked for with one that is no uint256 in decimal. Where a token is needed, such a one is unknown (404).";
     400, "invalid_market", "Invalid market": "The condition is not 0x and 64 hex digits.";
     400, "invalid_side", "Invalid side": "The side is missing, or neither BUY nor SELL.";
     400, "invalid_cursor", "Invalid next_cursor": "The cursor is not one of ours, nor base64 of an offset.";

@@ -45,7 +45,7 @@ pub use ask::Credentials;
 pub(super) use checksum::crc;
 pub(super) use recent::{LevelChange, Recent};
 
-use super::ask::{Asked, Refused};
+use super::ask::{Asked, Refused, no_book};
 use super::books::Bests;
 use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::nonce::is_of_readonly_key;
@@ -184,7 +184,7 @@ impl Feed {
         if request.endpoint != Endpoint::Book {
             return None;
         }
-        let token = Asked::new(request, &reader.lists).token("token_id").ok()?;
+        let token = Asked::new(request, &reader.lists).token("token_id", no_book()).ok()?;
         let Token { market, outcome } = reader.book_of(&token)?;
         let index = reader.index.market(market);
         let crc = crc(&index.levels, outcome);

@@ -11,7 +11,7 @@ use crate::ledger::MarketRow;
 impl Reader {
     /// GET /tick-size.
     pub(super) fn tick_size(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&asked.token("token_id")?)?;
+        let row = self.market_of(&asked.token("token_id", no_market())?)?;
         json.open_object().key("minimum_tick_size").ten_thousandths_number(row.tick.ten_thousandths());
         json.close_object();
         Ok(())
@@ -19,7 +19,7 @@ impl Reader {
 
     /// GET /neg-risk.
     pub(super) fn neg_risk(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&asked.token("token_id")?)?;
+        let row = self.market_of(&asked.token("token_id", no_market())?)?;
         json.open_object().key("neg_risk").boolean(row.neg_risk).close_object();
         Ok(())
     }
