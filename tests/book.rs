@@ -101,6 +101,12 @@ fn random_scripts_agree_with_the_naive_twin() {
 }
 
 #[test]
+fn random_scripts_whose_clock_is_set_back_agree_with_the_naive_twin() {
+    let met = ["rests", "matched", "cancelled_before_arrival", "expired", "replace_gone"];
+    check_random(200, |draw| random::set_back(draw, 80), &met);
+}
+
+#[test]
 fn random_scripts_of_two_interleaved_shards_agree_with_the_naive_twin() {
     let met =
         ["held", "busy", "unfunded", "done", "fok_not_filled", "not_enough_balance", "fill_rate", "dust"];

@@ -231,8 +231,7 @@ impl Naive {
             again: false,
         };
         self.works.insert(shard, work);
-        let tomb = self.tombstones.get(&(place.id, place.principal)).is_some_and(|until| self.now.0 < *until);
-        if tomb {
+        if self.is_cancelled(place.principal, &place.id) {
             let work = self.works.get_mut(&shard).expect("just made");
             work.verdict = Verdict::Kill(Reject::CancelledBeforeArrival);
             return Ok(Stage::Claim);

@@ -1,8 +1,11 @@
 //! Cancels that came before their orders.
 //!
 //! A tombstone is bound to the principal that cancelled, lives for [`Tombstone::LIFE_MS`] by the machine's
-//! clock, and kills the order when it arrives. All live equally long, so they run out in the order in which
-//! they came: a ring. Followers of the log hold the same tombstones, by the same clock.
+//! clock, and kills the order when it arrives. Followers of the log hold the same tombstones, by the same clock.
+//!
+//! TOMBSTONE-1: their ends are kept in order. All live equally long, so a new one is the last to end, unless the clock
+//! was set back: then it goes before those that were left by the later clock. So whatever is over has the first ends
+//! or, if it is further ahead than any can be, the last.
 //!
 //! Their ids need not be digests: clients write whatever they like into a cancel. So the index goes by a keyed hash of
 //! id and principal, or ids with equal beginnings, or one id of many principals, could be aimed at one bucket.
@@ -18,7 +21,7 @@ use std::hash::{BuildHasher, RandomState};
 /// Tombstones of one principal at a time.
 pub(super) const PER_PRINCIPAL_MAX: u16 = 256;
 
-/// Tombstones of one shard at a time: 64 bytes each.
+/// Tombstones of one shard at a time: 84 bytes each.
 pub(super) const TOMBSTONES_MAX: u32 = 65_536;
 
 /// Tombstones that ran out and are dropped for a new one; the rest wait for the next one.
@@ -37,12 +40,22 @@ impl Waiting {
     }
 }
 
+#[derive(Clone, Copy, Debug)]
+struct End {
+    until: TimeMs,
+    /// The place in the rows of what ends.
+    number: u32,
+}
+
 /// The tombstones of a shard.
 #[derive(Debug)]
 pub(super) struct Tombstones {
-    /// Oldest first. The number of the first is `first`; numbers wrap around.
-    ring: VecDeque<Waiting>,
-    first: u32,
+    /// In no order. Their memory is not touched beforehand, because most shards have few.
+    rows: Vec<Waiting>,
+    /// Places in the rows that are to be used again.
+    free: Vec<u32>,
+    /// The first to end first (TOMBSTONE-1).
+    ends: VecDeque<End>,
     index: Index,
     hasher: RandomState,
 }
@@ -50,8 +63,9 @@ pub(super) struct Tombstones {
 impl Tombstones {
     pub(super) fn new() -> Self {
         Self {
-            ring: VecDeque::with_capacity(TOMBSTONES_MAX as usize),
-            first: 0,
+            rows: Vec::with_capacity(TOMBSTONES_MAX as usize),
+            free: Vec::with_capacity(TOMBSTONES_MAX as usize),
+            ends: VecDeque::with_capacity(TOMBSTONES_MAX as usize),
             index: Index::with_capacity(TOMBSTONES_MAX),
             hasher: RandomState::new(),
         }
@@ -61,72 +75,85 @@ impl Tombstones {
     #[inline]
     pub(super) fn waits(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
         // Mostly there are none; then the index, which is in no cache, is not read.
-        self.ring.back().is_some_and(|newest| now < newest.until) && self.is_waiting(id, principal, now)
+        self.ends.back().is_some_and(|last| now < last.until) && self.is_waiting(id, principal, now)
     }
 
     #[cold]
     fn is_waiting(&self, id: &OrderId, principal: WalletNo, now: TimeMs) -> bool {
-        let same = |number| {
-            let waiting = &self.ring[self.place(number)];
+        let same = |number: u32| {
+            let waiting = &self.rows[number as usize];
             waiting.id == *id && waiting.principal == principal && !waiting.is_over(now)
         };
         self.index.find(self.hash(id, principal), same).is_some()
     }
 
-    /// Drops tombstones that ran out, then checks that [`Tombstones::put`] has room.
+    /// Drops tombstones that are over, then checks that [`Tombstones::put`] has room.
     pub(super) fn room(
         &mut self,
         principal: WalletNo,
         now: TimeMs,
         accounts: &mut Accounts,
     ) -> Result<(), TombstoneRefusal> {
-        self.drop_run_out(now, accounts);
-        let is_full = self.ring.len() == TOMBSTONES_MAX as usize;
+        self.drop_over(now, accounts);
+        let is_full = self.ends.len() == TOMBSTONES_MAX as usize;
         if !is_full && accounts.wallet(principal).tombstones < PER_PRINCIPAL_MAX {
             return Ok(());
         }
-        let more_ran_out = self.ring.front().is_some_and(|oldest| oldest.is_over(now));
-        Err(if more_ran_out { TombstoneRefusal::Busy } else { TombstoneRefusal::Quota })
+        Err(if self.some_over(now).is_some() { TombstoneRefusal::Busy } else { TombstoneRefusal::Quota })
     }
 
-    /// Adds one; the caller has checked that there is room.
+    /// Adds one; the caller has checked that there is room. After a step of the clock back it moves the ends of those
+    /// left since: at most half a mebibyte, for as long as the clock went back.
     pub(super) fn put(&mut self, id: &OrderId, principal: WalletNo, until: TimeMs, accounts: &mut Accounts) {
-        let number = self.first.wrapping_add(u32::try_from(self.ring.len()).expect("a small ring")) % NUMBERS;
+        let number = self.add_row(Waiting { id: *id, principal, until });
         let indexed = self.index.insert(self.hash(id, principal), number);
         assert!(indexed, "the room was looked at");
-        self.ring.push_back(Waiting { id: *id, principal, until });
+        let place = self.ends.partition_point(|end| end.until <= until);
+        self.ends.insert(place, End { until, number });
         accounts.wallet_mut(principal).tombstones += 1;
     }
 
-    /// Drops the oldest of those that ran out.
-    fn drop_run_out(&mut self, now: TimeMs, accounts: &mut Accounts) {
-        let over = self.ring.iter().take(DROPPED_MAX).take_while(|oldest| oldest.is_over(now)).count();
-        for oldest in self.ring.drain(..over) {
-            self.index.remove(hash(&self.hasher, &oldest.id, oldest.principal), self.first);
-            self.first = (self.first + 1) % NUMBERS;
-            accounts.wallet_mut(oldest.principal).tombstones -= 1;
+    fn add_row(&mut self, row: Waiting) -> u32 {
+        if let Some(number) = self.free.pop() {
+            self.rows[number as usize] = row;
+            return number;
+        }
+        self.rows.push(row);
+        u32::try_from(self.rows.len() - 1).expect("few rows")
+    }
+
+    /// Drops some of those that are over.
+    fn drop_over(&mut self, now: TimeMs, accounts: &mut Accounts) {
+        for _ in 0..DROPPED_MAX {
+            let Some(end) = self.some_over(now).and_then(|place| self.ends.remove(place)) else {
+                return;
+            };
+            let Waiting { id, principal, .. } = self.rows[end.number as usize];
+            self.index.remove(self.hash(&id, principal), end.number);
+            self.free.push(end.number);
+            accounts.wallet_mut(principal).tombstones -= 1;
         }
     }
 
-    fn place(&self, number: u32) -> usize {
-        ((number + NUMBERS - self.first) % NUMBERS) as usize
+    /// The place in the order of ends of one that is over; none if no other is (TOMBSTONE-1).
+    fn some_over(&self, now: TimeMs) -> Option<usize> {
+        let is_over = |end: &End| Tombstone::is_over(end.until, now);
+        match (self.ends.front(), self.ends.back()) {
+            (Some(first), _) if is_over(first) => Some(0),
+            (_, Some(last)) if is_over(last) => Some(self.ends.len() - 1),
+            _ => None,
+        }
     }
 
     fn hash(&self, id: &OrderId, principal: WalletNo) -> u64 {
-        hash(&self.hasher, id, principal)
+        self.hasher.hash_one((id, principal))
     }
 }
-
-fn hash(hasher: &RandomState, id: &OrderId, principal: WalletNo) -> u64 {
-    hasher.hash_one((id, principal))
-}
-
-/// Numbers of tombstones wrap around here: at more than there can be at once.
-const NUMBERS: u32 = 2 * TOMBSTONES_MAX;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn id(number: u16) -> OrderId {
@@ -158,8 +185,8 @@ mod tests {
         }
         assert!(tombstones.waits(&id(0), WalletNo(0), came));
         for left in [DROPPED_MAX + 1, 1, 0, 0] {
-            tombstones.drop_run_out(over, &mut accounts);
-            assert_eq!((tombstones.ring.len(), tombstones.index.len()), (left, left));
+            tombstones.drop_over(over, &mut accounts);
+            assert_eq!((tombstones.ends.len(), tombstones.index.len()), (left, left));
             assert!((0..many).all(|number| !tombstones.waits(&id(number), WalletNo(number.into()), over)));
         }
         assert!((0..many).all(|number| accounts.wallet(WalletNo(number.into())).tombstones == 0));
@@ -182,6 +209,55 @@ mod tests {
             (over, Ok(())),
         ] {
             assert_eq!(tombstones.room(other, now, &mut accounts), room);
+        }
+    }
+
+    #[test]
+    fn what_was_left_by_a_clock_set_back_takes_no_room_once_it_is_over() {
+        let (ahead, right) = (WalletNo(0), WalletNo(1));
+        let mut accounts = Accounts::with_capacity(1, 2, 1);
+        let mut tombstones = Tombstones::new();
+        for (principal, until) in [(ahead, TimeMs(15_000)), (right, TimeMs(10_000))] {
+            for number in 0..PER_PRINCIPAL_MAX {
+                tombstones.put(&id(number), principal, until, &mut accounts);
+            }
+        }
+        for (now, room) in [(TimeMs(9_999), Err(TombstoneRefusal::Quota)), (TimeMs(10_000), Ok(()))] {
+            assert_eq!(tombstones.room(right, now, &mut accounts), room, "{now:?}");
+        }
+        assert!(tombstones.waits(&id(0), ahead, TimeMs(14_999)));
+    }
+
+    proptest! {
+        /// The clock goes on, stands still and steps back, by less than a tombstone lives and by more than any waits.
+        #[test]
+        fn whatever_the_clock_does_they_agree_with_a_plain_list(
+            steps in proptest::collection::vec((0_u16..6, 0_u32..3, -25_000_i64..12_000), 1..120),
+        ) {
+            let mut accounts = Accounts::with_capacity(1, 3, 1);
+            let mut tombstones = Tombstones::new();
+            let mut plain: Vec<(u16, WalletNo, TimeMs)> = Vec::new();
+            let mut now = TimeMs(1_000_000);
+            for (number, principal, step_ms) in steps {
+                now = TimeMs(now.0.saturating_add_signed(step_ms));
+                for id_number in 0..6 {
+                    for wallet in (0..3).map(WalletNo) {
+                        let same = |row: &&(u16, WalletNo, TimeMs)| (row.0, row.1) == (id_number, wallet);
+                        let waits = plain.iter().filter(same).any(|row| !Tombstone::is_over(row.2, now));
+                        prop_assert_eq!(tombstones.waits(&id(id_number), wallet, now), waits);
+                    }
+                }
+                let principal = WalletNo(principal);
+                if !tombstones.waits(&id(number), principal, now) {
+                    let until = now.plus_ms(Tombstone::LIFE_MS);
+                    prop_assert_eq!(tombstones.room(principal, now, &mut accounts), Ok(()));
+                    tombstones.put(&id(number), principal, until, &mut accounts);
+                    plain.retain(|row| !Tombstone::is_over(row.2, now));
+                    plain.push((number, principal, until));
+                }
+                prop_assert_eq!((tombstones.ends.len(), tombstones.index.len()), (plain.len(), plain.len()));
+                prop_assert!(tombstones.ends.iter().map(|end| end.until).is_sorted(), "TOMBSTONE-1");
+            }
         }
     }
 }

@@ -257,7 +257,7 @@ impl Run {
             Command::Freeze { who, frozen } => self.freeze(who, *frozen),
             Command::Exchange(mode) => self.exchange(*mode),
             Command::Wait { seconds } => {
-                self.now = self.now.plus_ms(seconds * 1_000);
+                self.now = TimeMs(self.now.0.saturating_add_signed(seconds * 1_000));
                 self.twin.now = self.now;
                 same(String::new())
             }

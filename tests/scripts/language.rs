@@ -27,7 +27,7 @@
 //! | `alice breaker` | | `15 of 20`, `20 of 20 tripped`, `none` |
 //! | `tick 0.1`, `pause`, `resume`, `postonly`, `close`, `resolve 0.5` (`in n`) | the operator | `ok`, `-a -b` |
 //! | `freeze alice`, `unfreeze alice`, `exchange open` (`postonly`, `cancelonly`, `closed`) | the operator | `ok` |
-//! | `wait 60` | time passes, in seconds | |
+//! | `wait 60`, `wait -5` | time passes, in seconds, or the clock is set back | |
 //! | `sweep` | fallen cells and expiries are dealt with, everywhere or with `in n` on its shard | |
 //! | `restart` | every shard is made anew from the log | |
 //! | `book` (`in n`) | | `a 10@50, b 5@49 \| c 7@52`, as token 0, best first |
@@ -158,7 +158,7 @@ pub enum Command {
     Resolve { market: String, payout: Payout },
     Freeze { who: String, frozen: bool },
     Exchange(Mode),
-    Wait { seconds: u64 },
+    Wait { seconds: i64 },
     Sweep { market: Option<String> },
     Restart,
     Book { market: String },

@@ -55,6 +55,22 @@ pub fn script(draw: &mut Draw, lines: usize) -> String {
     script
 }
 
+/// A script in which many orders are cancelled before they come, and the clock is set back now and then.
+pub fn set_back(draw: &mut Draw, lines: usize) -> String {
+    let mut script = head(draw);
+    let mut labels = 0;
+    for _ in 0..lines {
+        if draw.one_in(6) {
+            let _ = writeln!(script, "wait {}", draw.pick(&["-1", "-4", "-7", "-13", "2", "6", "11", "25"]));
+        } else if draw.one_in(3) {
+            let _ = writeln!(script, "{} tombstone #{}", draw.pick(&TRADERS), labels + 1 + draw.below(4));
+        } else {
+            line(draw, &mut script, &mut labels, &MARKETS);
+        }
+    }
+    script
+}
+
 /// An order and two buys for whole amounts, thirds of shares, which leave a millionth of a share of it unless they are
 /// refused or stopped. Returns how many labels it took.
 fn dust(draw: &mut Draw, script: &mut String) -> u64 {

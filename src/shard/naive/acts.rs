@@ -3,7 +3,7 @@
 use super::{BUY, First, Naive, NaiveOrder};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::{MarketNo, Mode, OrderId, Outcome, Reject, Shares, Side, WalletNo};
-use crate::journal::layout::ActKind;
+use crate::journal::layout::{ActKind, Tombstone};
 use crate::shard::{Refusal, UserAct};
 use std::collections::BTreeSet;
 
@@ -39,12 +39,20 @@ impl Naive {
         self.remove_where(|order| frozen && order.principal == principal)
     }
 
-    /// A cancel that came before its order; a second one while it waits does not prolong it.
+    /// A cancel that came before its order; a second one while it waits does not prolong it. Those that wait no more
+    /// are forgotten then, even if the clock is set to when they did.
     pub fn tombstone(&mut self, principal: WalletNo, id: &OrderId, until: u64) {
-        let waits = self.tombstones.entry((*id, principal)).or_insert(until);
-        if *waits <= self.now.0 {
-            *waits = until;
+        if self.is_cancelled(principal, id) {
+            return;
         }
+        let now = self.now.0;
+        self.tombstones.retain(|_, until| waits(*until, now));
+        self.tombstones.insert((*id, principal), until);
+    }
+
+    /// Whether a cancel by this principal waits for this order.
+    pub(super) fn is_cancelled(&self, principal: WalletNo, id: &OrderId) -> bool {
+        self.tombstones.get(&(*id, principal)).is_some_and(|until| waits(*until, self.now.0))
     }
 
     /// Splits, merges or redeems; returns the collateral moved and the sells that left.
@@ -192,4 +200,9 @@ impl Naive {
             }
         }
     }
+}
+
+/// Whether a cancel that waits until `until` still waits at `now`, and the clock was not set back by more than its life.
+fn waits(until: u64, now: u64) -> bool {
+    (now + 1..=now + 2 * Tombstone::LIFE_MS).contains(&until)
 }

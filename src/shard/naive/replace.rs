@@ -112,7 +112,7 @@ impl Naive {
             return Err(Reject::ReplaceType.into());
         }
         let price = self.judge(place)?;
-        if self.tombstones.get(&(place.id, place.principal)).is_some_and(|until| self.now.0 < *until) {
+        if self.is_cancelled(place.principal, &place.id) {
             return Err(Reject::CancelledBeforeArrival.into());
         }
         let size = place.order.fields.shares().0;

@@ -79,7 +79,7 @@ pub struct Run {
 impl Run {
     /// Prepares `site` for the script that holds `fact`.
     pub fn new(mut site: Site, fact: &str, setup: &Setup, lines: &[Line], shards: u16) -> Self {
-        site.advance(1_000 - site.now_ms % 1_000);
+        site.advance((1_000 - site.now_ms % 1_000).cast_signed());
         let funding = if setup.reserved { Funding::Reserved } else { Funding::Market };
         let mut twin = Naive::new(shards, funding);
         twin.min_notional = setup.notional;

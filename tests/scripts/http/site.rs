@@ -15,7 +15,7 @@ pub const DIGESTS_MIN: u32 = 16;
 pub const ACCOUNTS_MIN: u32 = 48;
 /// How far the clock is moved at the start. No test takes that long, so a restart, after which the
 /// clock stands at the machine's time again, can move it to where it was.
-const AHEAD_MS: u64 = 3_600_000;
+const AHEAD_MS: i64 = 3_600_000;
 /// The two test accounts that quote `dev`'s own markets.
 const QUOTING: [usize; 2] = [8, 9];
 
@@ -131,8 +131,8 @@ impl Site {
         self.admin.read(path)
     }
 
-    /// Moves the clock.
-    pub fn advance(&mut self, ms: u64) {
+    /// Moves the clock, on or back.
+    pub fn advance(&mut self, ms: i64) {
         let moved = self.operate("/clock", &json!({ "advance_ms": ms })).unwrap();
         self.now_ms = moved["timeMs"].as_u64().unwrap();
     }
@@ -145,7 +145,8 @@ impl Site {
         let (public, admin) = (exchange.connect(), Connection::open(exchange.admin));
         let mut site = Self { shape, public, now_ms: 0, admin, exchange, plan, folder };
         site.advance(0);
-        site.advance(then_ms.checked_sub(site.now_ms).expect("a test takes less than an hour"));
+        let passed_ms = then_ms.checked_sub(site.now_ms).expect("a test takes less than an hour");
+        site.advance(passed_ms.cast_signed());
         site
     }
 
