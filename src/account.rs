@@ -63,8 +63,10 @@ impl Account {
         self.walk = walk;
     }
 
-    fn is_idle(&self) -> bool {
-        self.open == 0 && self.shares == [Shares::ZERO; 2]
+    /// Whether it is nothing but these many open orders.
+    #[must_use]
+    pub fn is_idle_without(&self, orders: usize) -> bool {
+        self.open as usize == orders && self.shares == [Shares::ZERO; 2]
     }
 }
 
@@ -179,7 +181,7 @@ impl Accounts {
     pub fn settle(&mut self, slot: Slot) {
         let row = &self.rows[slot];
         debug_assert!(row.selling[0] <= row.shares[0] && row.selling[1] <= row.shares[1], "ACCOUNT-1");
-        if row.is_idle() {
+        if row.is_idle_without(0) {
             self.give_back(slot);
         }
     }

@@ -159,6 +159,12 @@ fn run(shards: u16, ingress: u16, scripts: Vec<Script>) {
                 eprintln!("{}:\n{}", script.fact, text.join("\n"));
                 failed.push(script.fact);
             }
+            if 0 < shape.accounts_filled()
+                && let Some(full) = site.take()
+            {
+                // What a script leaves in a full table would be missing to the next.
+                full.stop();
+            }
         }
         if let Some(site) = site {
             site.stop();

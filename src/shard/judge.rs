@@ -330,12 +330,18 @@ impl Shard {
     /// Whether there is room for another account of this wallet.
     #[cold]
     pub(super) fn judge_account_room(&self, wallet: WalletNo) -> Result<(), Refusal> {
+        self.judge_accounts_of(wallet)?;
+        if self.accounts.is_full() { Err(Reject::TableFull.into()) } else { Ok(()) }
+    }
+
+    /// Whether this wallet may have another account.
+    pub(super) fn judge_accounts_of(&self, wallet: WalletNo) -> Result<(), Refusal> {
         let (coming, most) = (self.accounts.wallet(wallet).rows + 1, self.settings.accounts_per_wallet_max);
         if most < coming {
             let (got, allowed) = (coming.into(), most.into());
             return Err(Refusal { reject: Reject::TooManyPositions, got, allowed });
         }
-        if self.accounts.is_full() { Err(Reject::TableFull.into()) } else { Ok(()) }
+        Ok(())
     }
 
     /// Whether a principal may have so many orders open when `leaving` have left and `coming` have come.

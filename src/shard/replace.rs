@@ -289,13 +289,24 @@ impl Shard {
             return Err(Reject::NoRoomForBook.into());
         }
         if taker.account.is_none() {
-            self.judge_account_room(taker.wallet)?;
+            // None of the wallet's own accounts is of this market, so none of them leaves.
+            self.judge_accounts_of(taker.wallet)?;
+            if self.accounts.is_full() && !self.gives_a_row_back() {
+                return Err(Reject::TableFull.into());
+            }
         }
         let orders = self.books.orders();
         let leaving = self.slots.iter().filter(|slot| orders[**slot].principal == taker.principal).count();
         let [leaving, coming] = [leaving, request.coming.len()]
             .map(|count| u32::try_from(count).expect("a replace has few orders"));
         self.judge_open_orders(taker.principal, leaving, coming)
+    }
+
+    /// Whether some account is nothing but leaving orders.
+    fn gives_a_row_back(&self) -> bool {
+        let mut rows = self.slots.iter().map(|slot| self.placements[*slot].account);
+        let all = rows.clone();
+        rows.any(|row| self.accounts[row].is_idle_without(all.clone().filter(|other| *other == row).count()))
     }
 
     /// Which orders that come have the place of one that leaves; a bit for each.
@@ -368,16 +379,18 @@ impl Shard {
         payload.len() - left
     }
 
-    /// Leaving orders whose place is not taken go first, so that no two orders ever cross (BOOK-1).
+    /// Leaving orders whose place is not taken go first, so that no two orders ever cross (BOOK-1), and because the row
+    /// of the coming ones may be one that they give back.
     fn apply_replace(&mut self, request: &Replace<'_>, start: Position) {
-        let account = self.accounts.open(request.coming[0].wallet, request.coming[0].market);
-        let account = account.expect("the room was looked at before the frame");
+        let kept = self.scratch.takers[0].account;
         for index in 0..self.slots.len() {
             let slot = self.slots[index];
             if !self.scratch.heirs.contains(&Some(slot)) {
-                self.leave_behind(slot, account);
+                self.leave_behind(slot, kept);
             }
         }
+        let account = self.accounts.open(request.coming[0].wallet, request.coming[0].market);
+        let account = account.expect("the room was looked at before the frame");
         for (at, order) in request.coming.iter().enumerate() {
             let (taker, heir) = (self.scratch.takers[at], self.scratch.heirs[at]);
             let position = Position(start.0 + at as u64);
@@ -399,8 +412,8 @@ impl Shard {
 
     /// Removes a leaving order. If its row is the one `kept` for the coming orders, the row stays, and
     /// what was set aside for the order is counted against them: only what is left over is credited.
-    fn leave_behind(&mut self, slot: Slot, kept: Slot) {
-        if self.placements[slot].account == kept {
+    fn leave_behind(&mut self, slot: Slot, kept: Option<Slot>) {
+        if Some(self.placements[slot].account) == kept {
             self.uncount(slot);
             self.books.remove(slot);
         } else {
