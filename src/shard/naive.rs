@@ -457,7 +457,7 @@ impl Naive {
             && open > 0
         {
             report.open = Shares(open);
-            self.insert(&work, open, reserved, None);
+            self.insert(&work, open, reserved);
         }
         let (making, taking) = if fields.side == BUY { (collateral, shares) } else { (shares, collateral) };
         report.placed = Placed::Accepted { status, making, taking, trade: None, replayed: false };
@@ -465,8 +465,8 @@ impl Naive {
         report
     }
 
-    /// Puts an order behind all others, or in the given place of its queue.
-    fn insert(&mut self, work: &Work, open: u64, reserved: u64, queue: Option<u64>) {
+    /// Puts an order behind all others.
+    fn insert(&mut self, work: &Work, open: u64, reserved: u64) {
         let Work { place, price, .. } = work;
         let expiration_s = place.order.expiration_s;
         self.queues += 1;
@@ -482,7 +482,7 @@ impl Naive {
             open,
             reserved,
             expires_ms: if expiration_s == 0 { u64::MAX } else { expiration_s * 1_000 },
-            queue: queue.unwrap_or(self.queues),
+            queue: self.queues,
         });
     }
 

@@ -10,6 +10,10 @@
 //! | same wallet, token, side and price as a leaving one, no larger than its open shares | that one's |
 //! | any other | behind all others at its price |
 //!
+//! A place is taken once. The larger coming orders choose first, of equals the one named first; each takes the place of
+//! the smallest that is large enough, of equals the one placed first. So as many places are kept as can be, a size that
+//! comes again keeps its own, and which are kept does not depend on the order of either list.
+//!
 //! REPLACE-1: between the judging and the frame nothing of what was judged changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
 
@@ -28,6 +32,7 @@ use crate::journal::layout::order::{REPLACE_PLACED_MAX, REPLACE_REMOVED_MAX};
 use crate::journal::layout::{Decision, OrdersReplaced};
 use crate::memory::arena::Slot;
 use crate::memory::wire::{Out, Room, Wire, put_count};
+use std::cmp::Reverse;
 
 /// What a replace does if some of its leaving orders are not there any more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -313,22 +318,24 @@ impl Shard {
     fn find_heirs(&mut self) -> u64 {
         let Scratch { takers, heirs, .. } = &mut self.scratch;
         let (orders, accounts, placements) = (self.books.orders(), &self.accounts, &self.placements);
-        let mut kept_place = 0;
         heirs.clear();
-        for (at, taker) in takers.iter().enumerate() {
-            let same = |slot: &Slot| {
+        heirs.resize(takers.len(), None);
+        let mut larger_first: [usize; REPLACE_PLACED_MAX] = std::array::from_fn(|at| at);
+        let larger_first = &mut larger_first[..takers.len()];
+        larger_first.sort_unstable_by_key(|at| (Reverse(takers[*at].signed.shares), *at));
+        for at in larger_first {
+            let taker = &takers[*at];
+            let fits = |slot: &Slot| {
                 let order = &orders[*slot];
-                let wallet = accounts[placements[*slot].account].wallet;
-                (wallet, order.outcome, order.side, order.price)
-                    == (taker.wallet, taker.outcome, taker.side, taker.price)
+                (order.outcome, order.side, order.price) == (taker.outcome, taker.side, taker.price)
                     && taker.signed.shares <= order.open
+                    && accounts[placements[*slot].account].wallet == taker.wallet
             };
             let free = |slot: &Slot| !heirs.contains(&Some(*slot));
-            let heir = self.slots.iter().copied().find(|slot| same(slot) && free(slot));
-            kept_place |= u64::from(heir.is_some()) << at;
-            heirs.push(heir);
+            let free = self.slots.iter().copied().filter(|slot| fits(slot) && free(slot));
+            heirs[*at] = free.min_by_key(|slot| (orders[*slot].open, orders[*slot].position));
         }
-        kept_place
+        heirs.iter().enumerate().map(|(at, heir)| u64::from(heir.is_some()) << at).sum()
     }
 
     fn commit_replace(&mut self, request: &Replace<'_>) -> Result<(), Refusal> {

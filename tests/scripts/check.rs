@@ -51,6 +51,13 @@ pub fn check(script: &str) -> BTreeSet<String> {
     words
 }
 
+/// Runs the script on one shard; returns the result of its last line.
+pub fn last_result(script: &str) -> String {
+    let (setup, lines) = parse(script);
+    let mut run = Run::new(&setup, 1, true);
+    lines.iter().map(|line| run.line(line)).last().unwrap_or_default()
+}
+
 /// Checks `count` scripts drawn by `make`, each from a seed of its own; prints the first that fails
 /// in full, with its seed. Every word of `met` must occur in some result, or the scripts have
 /// become too tame to prove anything.
@@ -109,7 +116,7 @@ impl Run {
         run
     }
 
-    fn line(&mut self, line: &Line) {
+    fn line(&mut self, line: &Line) -> String {
         self.at = format!("{} shards, line {}: {}", self.fast.shards.len(), line.number, line.text);
         let (fast, twin) = self.command(&line.command);
         self.fast.write_trips(self.now);
@@ -119,6 +126,7 @@ impl Run {
         }
         self.words.extend(fast.split([' ', ',']).filter(|word| word.len() > 3).map(str::to_owned));
         self.compare();
+        fast
     }
 
     fn compare(&mut self) {
@@ -520,14 +528,7 @@ impl Run {
     }
 
     fn act_text(&self, acted: Result<(u64, Vec<OrderId>), Refusal>) -> String {
-        match acted {
-            Err(refusal) => refused(refusal),
-            Ok((collateral, mut gone)) => {
-                gone.sort_by_key(|id| self.names.label(id));
-                let gone = gone.iter().map(|id| format!(", -{} unfunded", self.names.label(id)));
-                text(collateral, ONE) + &gone.collect::<String>()
-            }
-        }
+        acted.map_or_else(refused, |(collateral, gone)| text(collateral, ONE) + &self.names.unfunded(&gone))
     }
 
     fn tick(&mut self, market: MarketNo, tick: u16) -> (String, String) {

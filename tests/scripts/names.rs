@@ -92,6 +92,14 @@ impl Names {
         if labels.is_empty() { "ok".to_owned() } else { labels.join(" ") }
     }
 
+    /// `, -a unfunded, -b unfunded`: the end of an act's result.
+    pub fn unfunded(&self, ids: &[OrderId]) -> String {
+        let mut labels: Vec<String> = ids.iter().map(|id| self.label(id)).collect();
+        labels.sort_unstable();
+        let parts: Vec<String> = labels.iter().map(|label| format!(", -{label} unfunded")).collect();
+        parts.concat()
+    }
+
     pub fn place(&mut self, line: &OrderLine, wallet: WalletNo, now: TimeMs) -> PlaceOrder {
         let (maker_amount, taker_amount) = match line.side {
             Side::Buy => (line.collateral, line.shares),

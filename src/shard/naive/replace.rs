@@ -3,6 +3,7 @@
 use super::{First, Naive, NaiveOrder, Plan, Verdict, Work};
 use crate::domain::{OrderId, Reject};
 use crate::shard::{IfGone, PlaceOrder, Placed, Refusal, Replace, Status};
+use std::cmp::Reverse;
 
 /// What a replace did, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,21 +34,20 @@ impl Naive {
             return Ok(done);
         }
         let first = &request.coming[0];
-        let mut left: Vec<NaiveOrder> = Vec::new();
+        let before = self.orders.clone();
         for id in request.leaving {
             let mine =
                 |order: &&NaiveOrder| (order.principal, order.market) == (request.principal, first.market);
-            match self.resting(id).filter(mine).cloned() {
-                Some(order) => {
+            match self.resting(id).filter(mine) {
+                Some(_) => {
                     self.remove(id);
-                    left.push(order);
+                    done.left.push(*id);
                 }
-                None if left.iter().any(|order| order.id == *id) => {}
+                None if done.left.contains(id) => {}
                 None if request.if_gone == IfGone::Place => {}
                 None => return Err(Reject::ReplaceGone.into()),
             }
         }
-        done.left = left.iter().map(|order| order.id).collect();
         let mut full: Option<Refusal> = None;
         for place in request.coming {
             if (place.market, place.wallet) != (first.market, first.wallet) {
@@ -64,9 +64,12 @@ impl Naive {
                 Verdict::Refuse(refusal) => return Err(refusal),
                 Verdict::Kill(reject) => return Err(reject.into()),
             };
-            let heir = self.insert_coming(&work, reserved, &mut left);
-            done.came.push((place.id, heir));
+            self.insert(&work, place.order.fields.shares().0, reserved);
+            self.wallets[place.wallet.index()].cell -= reserved;
+            done.came.push((place.id, None));
         }
+        let left = before.into_iter().filter(|order| done.left.contains(&order.id));
+        self.keep_places(left.collect(), &mut done.came);
         for place in request.coming {
             let placed =
                 Placed::Accepted { status: Status::Live, making: 0, taking: 0, trade: None, replayed: false };
@@ -128,19 +131,22 @@ impl Naive {
         Ok(work)
     }
 
-    /// Puts the order into the book, in the place of the first like it that left; returns that one.
-    fn insert_coming(&mut self, work: &Work, reserved: u64, left: &mut Vec<NaiveOrder>) -> Option<OrderId> {
-        let (place, fields) = (&work.place, &work.place.order.fields);
-        let heir = left.iter().position(|order| {
-            (order.wallet, order.outcome, order.side, order.price)
-                == (place.wallet, place.outcome, fields.side, work.price)
-                && fields.shares().0 <= order.open
-        });
-        let heir = heir.map(|at| left.remove(at));
-        let queue = heir.as_ref().map(|order| order.queue);
-        self.insert(work, fields.shares().0, reserved, queue);
-        self.wallets[place.wallet.index()].cell -= reserved;
-        heir.map(|order| order.id)
+    /// Gives orders that came, and rest behind all others, the places of orders that left, which are listed as they were
+    /// placed: to each, the largest first, that of the smallest that is large enough.
+    fn keep_places(&mut self, mut left: Vec<NaiveOrder>, came: &mut [(OrderId, Option<OrderId>)]) {
+        left.sort_by_key(|order| order.open);
+        let mut larger_first: Vec<_> = came.iter_mut().collect();
+        larger_first.sort_by_key(|(id, _)| Reverse(self.resting(id).expect("it came").open));
+        for (id, former) in larger_first {
+            let order = self.orders.iter_mut().find(|order| order.id == *id).expect("it came");
+            let kind = |order: &NaiveOrder| (order.wallet, order.outcome, order.side, order.price);
+            let fits = |old: &NaiveOrder| kind(old) == kind(order) && order.open <= old.open;
+            if let Some(at) = left.iter().position(fits) {
+                let old = left.remove(at);
+                order.queue = old.queue;
+                *former = Some(old.id);
+            }
+        }
     }
 }
 

@@ -133,13 +133,11 @@ impl Run {
             assert_eq!(http, STRANGERS_ACT, "{}", self.at);
             return Done::same(STRANGERS);
         }
-        let (twin, mut gone) = match self.twin.act(&sent.act) {
+        let (twin, gone) = match self.twin.act(&sent.act) {
             Ok((collateral, gone)) => (text(collateral, ONE), gone),
             Err(refusal) => (format!("refused {}", refusal.reject.wire().code), Vec::new()),
         };
-        gone.sort_by_key(|id| self.names.label(id));
-        let left = gone.iter().map(|id| format!(", -{} unfunded", self.names.label(id)));
-        Done::of(http, twin + &left.collect::<String>()).removed(&gone, "unfunded")
+        Done::of(http, twin + &self.names.unfunded(&gone)).removed(&gone, "unfunded")
     }
 
     pub fn breaker(&mut self, who: &str, act: BreakerAct) -> Done {
