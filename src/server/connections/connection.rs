@@ -238,9 +238,14 @@ impl Connection {
         matches!(self.hears, Hears::All | Hears::Buffered)
     }
 
-    /// True if a stream whose client has left may still be heard once.
+    /// True if what a stream's client said before it left may still be heard: it does not wait for a limit.
     pub(crate) fn may_say_last(&self) -> bool {
         self.stream.is_some() && self.hears == Hears::All && self.line.toll.held().is_none()
+    }
+
+    /// True if a stream's client has left, and what it said before is still to be heard.
+    pub(crate) fn says_last(&self) -> bool {
+        self.stream.is_some() && self.hears == Hears::Buffered && self.listed[List::Ready as usize]
     }
 
     /// Nothing more is taken from this client.

@@ -165,8 +165,11 @@ impl CoreLoop {
             return false;
         }
         if was_held && connection.may_ask() {
-            connection.read_by_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+            let is_stream = connection.stream.is_some();
+            let idle_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
+            connection.read_by_ms = if is_stream { self.stream_read_by_ms() } else { idle_ms };
         }
+        let says_last = connection.stream.is_some() && connection.hears == Hears::Buffered;
         let client = Client { slot, generation: connection.generation };
         let mut took = false;
         let again = loop {
@@ -211,11 +214,11 @@ impl CoreLoop {
                 },
             }
         };
-        if connection.stream.is_some() && connection.hears == Hears::Buffered && pass != Pass::Cancels {
+        if again {
+            self.connections.note(List::Ready, slot, &mut connection);
+        } else if says_last {
             connection.hear_no_more();
             self.disconnected(&mut connection);
-        } else if again {
-            self.connections.note(List::Ready, slot, &mut connection);
         }
         connection.count_held(&self.shared.held);
         self.connections.note(List::Dirty, slot, &mut connection);

@@ -137,11 +137,15 @@ impl CoreLoop {
             self.connections.note(List::Dirty, slot, &mut connection);
         }
         let has_left = event.other_end != OtherEnd::There && connection.line.answers_for.is_some();
-        // A stream's last message may take back that its orders are to be removed. It has no other turn than this one.
-        let says_last = has_left && event.readable && connection.may_say_last();
+        if has_left && connection.says_last() {
+            self.connections.put(slot, connection);
+            return;
+        }
+        // A stream's last message may take back that its orders are to be removed.
+        let may_say_last = has_left && connection.may_say_last();
         // Who answers for a key's orders and is gone leaves none behind. What it asked and was not taken yet, as it waits
         // for its limit or its turn, or was not even received, is not done any more.
-        if has_left && !says_last {
+        if has_left && !may_say_last {
             self.disconnected(&mut connection);
             self.connections.note(List::Dirty, slot, &mut connection);
             if connection.stream.is_none() {
@@ -163,17 +167,24 @@ impl CoreLoop {
             (true, true) => Moved::Gone,
             (true, false) => Moved::Later,
         };
-        if says_last && !matches!(moved, Moved::Bytes(_)) {
-            self.disconnected(&mut connection);
-            self.connections.note(List::Dirty, slot, &mut connection);
+        if may_say_last && !matches!(moved, Moved::Bytes(_)) {
+            if connection.input.unread().is_empty() {
+                self.disconnected(&mut connection);
+                self.connections.note(List::Dirty, slot, &mut connection);
+            } else {
+                connection.hears = Hears::Buffered;
+                self.connections.note(List::Ready, slot, &mut connection);
+                self.connections.put(slot, connection);
+                return;
+            }
         }
         match moved {
             Moved::Bytes(count) => {
                 connection.input.arrived(count, began_ns);
-                if connection.stream.is_some() {
+                if connection.stream.is_some() && connection.may_ask() {
                     connection.read_by_ms = self.stream_read_by_ms();
                 }
-                if says_last {
+                if may_say_last {
                     connection.hears = Hears::Buffered;
                 }
                 if connection.partial {

@@ -273,6 +273,8 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
+    mod streams;
+
     use super::*;
     use crate::server::plan::options::Options;
     use crate::server::plan::topology::Wait;
@@ -490,24 +492,6 @@ mod tests {
     fn an_idle_connection_is_closed_in_its_time() {
         let mut running = serve(2, |plan| plan.limits.idle_ms = 20);
         assert!(ask(running.http(), b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n").starts_with("HTTP/1.1 200"));
-        assert_eq!(running.stop(), End::Clean);
-    }
-
-    /// What a stream is told every five seconds does not count as a word of its own.
-    #[test]
-    fn a_stream_that_breaks_off_within_a_frame_is_idle_too() {
-        const ASKS: &[u8] =
-            b"GET /ws/market HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-            Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n\x81";
-        let mut running = serve(2, |plan| plan.limits.stream_idle_ms = 5_500);
-        let mut client = TcpStream::connect(running.http()).expect("connects");
-        client.write_all(ASKS).expect("writes");
-        let (mut told, mut piece) = (String::new(), [0; 1 << 10]);
-        while !told.contains("nothing came for too long") {
-            let count = client.read(&mut piece).expect("it is told why it ends");
-            told += &String::from_utf8_lossy(&piece[..count]);
-            assert!(told.matches("heartbeat").count() < 4, "{told}");
-        }
         assert_eq!(running.stop(), End::Clean);
     }
 
