@@ -290,10 +290,10 @@ impl fmt::Display for Fault {
             ),
             Self::LogDamaged(place) => write!(
                 out,
-                "log_path: {place}; nothing was changed. If it is another program's, give another log_path. If not, it is \
-                 damaged, and nobody has a copy of it: if journal.durability was durable, segments have all that was \
-                 acknowledged, so move {log} away and start again; if it was committed, that loses what was acknowledged \
-                 last",
+                "log_path: {place}; nothing was changed. If this exchange never had its log there, give another log_path. \
+                 If it had, the log is damaged, and nobody has a copy of it: if journal.durability was durable, segments \
+                 have all that was acknowledged, so move {log} away and start again; if it was committed, that loses what \
+                 was acknowledged last",
                 log = place.file.display()
             ),
             Self::SegmentMissing(path) => {

@@ -114,9 +114,9 @@ pub(crate) fn refuse_elsewhere(
     };
     let may_be_copy = !is_own && heir.claimed == Claimed::AsItIs;
     match left.and_then(|left| fit(left, found, segments, heir, &mut Vec::new())) {
-        // Its original went on after the copy was made.
-        Err(Fault::LogAhead { .. }) if may_be_copy => of_other(log),
-        Err(damage @ Fault::LogDamaged(_)) if !may_be_copy => Err(damage),
+        // Its original went on after the copy was made, or may have.
+        Err(Fault::LogAhead { .. } | Fault::LogDamaged(_)) if may_be_copy => of_other(log),
+        Err(fault @ (Fault::LogDamaged(_) | Fault::Io { .. })) => Err(fault),
         Err(_) | Ok(None) => Ok(false),
         Ok(Some(fit)) if fit.more_bytes == 0 => Ok(true),
         Ok(Some(_)) if may_be_copy => of_other(log),

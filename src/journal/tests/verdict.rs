@@ -147,7 +147,7 @@ fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() 
         match (started(&home), expected) {
             (Err(fault), Some(field)) => {
                 let fault = fault.to_string();
-                let says_what = fault.starts_with("log_path: ") && fault.contains("another program's");
+                let says_what = fault.starts_with("log_path: ") && fault.contains("give another log_path");
                 assert!(fault.contains(field) && says_what, "{what}: {fault}");
             }
             (Ok((_, opened)), None) => {
@@ -307,7 +307,7 @@ fn a_damaged_log_is_not_passed_over_for_another_log_path() {
         let elsewhere = start(Some(home.data.path().join("a-log"))).map(|_| ());
         let refused = elsewhere.expect_err(what).to_string();
         assert!(
-            refused.contains("it is damaged") && refused.contains(" away and start again"),
+            refused.contains("the log is damaged") && refused.contains(" away and start again"),
             "{what}: {refused}"
         );
         std::fs::write(home.log_path(), good).unwrap();
