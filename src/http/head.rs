@@ -375,6 +375,8 @@ struct Picked<'a> {
     lines: usize,
     content_length: Option<&'a [u8]>,
     chunked: bool,
+    /// A `Content-Encoding` that compresses.
+    compression: Option<&'a [u8]>,
     wish: Wish,
     upgrade_websocket: bool,
     connection_upgrade: bool,
@@ -396,11 +398,8 @@ impl<'a> Picked<'a> {
             b'c' if is("content-length") => once(&mut self.content_length, value),
             b'c' if is("content-type") => once(&mut head.content_type, text(value)?),
             b'c' if is("content-encoding") => {
-                if is_compression(value) {
-                    Err(BadRequest::BodyCompressed)
-                } else {
-                    Ok(())
-                }
+                self.compression = self.compression.or(is_compression(value).then_some(value));
+                Ok(())
             }
             b'c' if is("connection") => {
                 self.connection(value);
@@ -477,6 +476,9 @@ impl<'a> Picked<'a> {
             (Some(length), false) => BodyFraming::Length(content_length(length, limits)?),
             (None, false) => BodyFraming::Length(0),
         };
+        if self.compression.is_some() && head.body != BodyFraming::Length(0) {
+            return Err(BadRequest::BodyCompressed);
+        }
         head.keep_alive = match self.wish {
             Wish::Nothing => version == Version::Http11,
             Wish::KeepAlive => true,

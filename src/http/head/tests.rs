@@ -139,8 +139,8 @@ fn header_lines_that_two_servers_might_read_differently_are_refused() {
         ("POLY_NONCE: 0\r\npoly_nonce: 0\r\n", BadRequest::HeaderTwice),
         ("POLY_NONCE: 0\r\nKUEST_NONCE: 0\r\n", BadRequest::FamiliesMixed),
         ("SERVICE_API_KEY: 0\r\nPOLY_ADDRESS: 0\r\n", BadRequest::FamiliesMixed),
-        ("Content-Encoding: gzip\r\n", BadRequest::BodyCompressed),
-        ("Content-Encoding: identity, Zstd\r\n", BadRequest::BodyCompressed),
+        ("Content-Encoding: gzip\r\nContent-Length: 1\r\n", BadRequest::BodyCompressed),
+        ("Transfer-Encoding: chunked\r\nContent-Encoding: identity, Zstd\r\n", BadRequest::BodyCompressed),
         ("Expect: 200-ok\r\n", BadRequest::ExpectationUnknown),
     ] {
         assert_eq!(read(&with(lines)), Err(expected), "{lines:?}");
@@ -154,7 +154,7 @@ fn header_lines_that_mean_one_thing_are_taken() {
         "A:\r\nA: \r\nA: \t b\t \r\n",
         "POLY_NONCE: 0\r\nKUEST_REFERRAL: 0x0\r\nKUEST_BUILDER_API_KEY: x\r\n",
         "X-Forwarded-For: a\r\nX-Forwarded-For: b\r\n",
-        "Content-Encoding: identity\r\n",
+        "Content-Encoding: gzip\r\nContent-Length: 0\r\n",
         "Content-Encoding: utf-8\r\nContent-Encoding:\r\n",
         "Accept: */*\r\nAccept-Encoding: gzip\r\nUser-Agent: py_clob_client\r\n",
     ] {
