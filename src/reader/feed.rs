@@ -16,8 +16,9 @@
 //! | `checksum` | the CRC over the levels of a book |
 //!
 //! - A market's `sequence` counts the records that changed its book; `price_change` carries each number once,
-//!   in order. Every other message of the market carries the latest number. A principal's `sequence` counts
-//!   its events. Both follow from the frames alone, so they are the same after every restart.
+//!   in order, but those for which whole books stand. Every other message of the market carries the latest number.
+//!   A principal's `sequence` counts its events. Both follow from the frames alone, so they are the same after every
+//!   restart.
 //! - `stream_id` is another one after every start ([`StreamIds`]). A client that comes back with an earlier one is told
 //!   what it missed if all that it was told has happened; else its numbers may stand for something else.
 //! - The `mode`, of a market or of all, says which requests are taken. It is sent when it changes, on

@@ -143,19 +143,19 @@ impl Reader {
         const START: [&str; 2] = ["start_ts", "startTs"];
         const END: [&str; 2] = ["end_ts", "endTs"];
         let body = asked.object(&[START.as_slice(), &END, &["markets", "interval", "fidelity"]].concat())?;
-        let seconds =
-            |names| whole(&body, names).map(|number| number.map(|number| time_of(number).seconds()));
+        let (start, end) = (whole(&body, &START)?, whole(&body, &END)?);
+        let seconds = |said: Option<(_, u64)>| said.map(|(_, number)| time_of(number).seconds());
         let interval = match body.get("interval") {
             None | Some(Value::Null) => None,
             Some(Value::String(interval)) => Some(interval.as_str()),
             Some(other) => return Err(invalid().about("interval", &other.to_string(), INTERVAL_RULE)),
         };
         let wanted = Wanted {
-            names: ["start_ts", "end_ts"],
+            names: [start.map_or(START[0], |(name, _)| name), end.map_or(END[0], |(name, _)| name)],
             interval,
-            start_s: seconds(&START)?,
-            end_s: seconds(&END)?,
-            fidelity_minutes: whole(&body, &["fidelity"])?,
+            start_s: seconds(start),
+            end_s: seconds(end),
+            fidelity_minutes: whole(&body, &["fidelity"])?.map(|(_, minutes)| minutes),
         };
         let ids = tokens_of(&body)?;
         let span = wanted.span(asked.now())?;
@@ -182,11 +182,11 @@ impl Reader {
     }
 }
 
-/// A whole number of a body, under any of its names.
-fn whole(body: &Value, names: &[&'static str]) -> Result<Option<u64>, Refused> {
+/// A whole number of a body, under any of its names, with its name there.
+fn whole(body: &Value, names: &[&'static str]) -> Result<Option<(&'static str, u64)>, Refused> {
     let Some((name, value)) = spelt(body, names)? else { return Ok(None) };
     let refused = || invalid().about(name, &value.to_string(), "a whole number");
-    value.as_u64().ok_or_else(refused).map(Some)
+    value.as_u64().map(|number| Some((name, number))).ok_or_else(refused)
 }
 
 /// The tokens of a body, each once, in order.

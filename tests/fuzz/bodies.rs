@@ -3,9 +3,9 @@
 //! libFuzzer drives them (`fuzz_targets/`), and so does a test on the stable toolchain
 //! (`tests/fuzz_bodies.rs`), each from the seeds in `seeds/<name>/` and its own variations of them.
 
-use outcry::domain::text::{parse_hex_into, parse_uuid};
 use std::cell::RefCell;
 
+use crate::domain::text::{parse_hex_into, parse_uuid};
 use crate::domain::{ApiKey, Position};
 use crate::http::head::{BodyFraming, Head, Limits};
 use crate::http::query::{Query, segment_text};

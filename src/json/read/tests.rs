@@ -1,9 +1,9 @@
 //! Bodies as tables: every field right, absent, of the wrong type, too large, and twice.
 
-use crate::domain::text::{parse_hex, parse_uuid};
 use serde_json::{Value as Json, json};
 
 use super::*;
+use crate::domain::text::{parse_hex, parse_uuid};
 use crate::domain::{Address, ConditionId, OrderType, SelfTrade, Side, SignatureType, TokenId, Word};
 
 const TOKEN: &str = "71321045679252212594626385532706912750332728571942532289631379312455583992563";

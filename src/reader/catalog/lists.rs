@@ -1,6 +1,5 @@
 //! Lists of the catalog: parameters become a filter and a page, then the page's rows are written.
 
-use crate::domain::text::parse_hex;
 use std::collections::BTreeSet;
 
 use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
@@ -12,6 +11,7 @@ use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
     SERIES_COLUMNS, TAG_COLUMNS,
 };
+use crate::domain::text::parse_hex;
 use crate::domain::{ConditionId, ItemKind, Word};
 use crate::json::Writer;
 use crate::reader::{ANSWER_BYTES_MAX, Reader};

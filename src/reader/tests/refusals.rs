@@ -54,7 +54,7 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         (history, r#"{"markets":[],"interval":"1h"}"#, 400, "Invalid payload", "markets"),
         (history, r#"{"markets":["300"],"interval":1}"#, 400, "Invalid payload", "interval"),
         (history, r#"{"markets":["300"],"start_ts":"1"}"#, 400, "Invalid payload", "start_ts"),
-        (history, r#"{"markets":["300"],"startTs":-1}"#, 400, "Invalid payload", "startTs"),
+        (history, r#"{"markets":["300"],"startTs":2,"endTs":1}"#, 400, "Invalid parameter", "endTs"),
         (history, r#"{"markets":["300"],"start_ts":1,"startTs":1}"#, 400, "Invalid payload", "startTs"),
         (history, r#"{"markets":["300"],"start_ts":0,"end_ts":-1}"#, 400, "Invalid payload", "end_ts"),
         (history, r#"{"markets":["300"],"start_ts":2,"end_ts":1}"#, 400, "Invalid parameter", "end_ts"),

@@ -3,12 +3,12 @@
 //!
 //! Segments are as small as tests may have them, so that some are sealed within a second.
 
-use crate::domain::text::parse_hex;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{Client, Trader, hex, options, says, seed, until};
+use crate::domain::text::parse_hex;
 use crate::domain::{Side, TokenId};
 use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
 use crate::memory::sections::{Name, Sink};

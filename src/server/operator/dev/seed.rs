@@ -1,11 +1,11 @@
 //! What a new `dev` exchange holds: markets, funded test accounts, a few resting quotes.
 
-use crate::domain::text::parse_hex;
 use std::net::SocketAddr;
 
 use super::trader::{Posted, Trader, Wish, hex};
 use crate::auth::{Chain, Signer, text};
 use crate::catalog::{self, Fields, Import, ImportedMarket, texts};
+use crate::domain::text::parse_hex;
 use crate::domain::{Price, Side, TokenId};
 use crate::json::decimal;
 use crate::server::operator::client::Client;
