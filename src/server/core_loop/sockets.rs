@@ -154,7 +154,7 @@ impl CoreLoop {
                 return;
             }
         }
-        if !event.readable {
+        if !event.readable && !may_say_last {
             self.connections.put(slot, connection);
             return;
         }
@@ -162,6 +162,7 @@ impl CoreLoop {
         let began_ns = self.shared.clock.elapsed_ns();
         let room = connection.input.room();
         let moved = match (room.is_empty(), event.other_end == OtherEnd::Gone) {
+            _ if !event.readable => Moved::Later,
             (false, _) => socket::receive(client, room),
             // That is reported whatever is watched for, so it must be heard though nothing can be received.
             (true, true) => Moved::Gone,
