@@ -2,11 +2,21 @@
 
 use super::{Site, all_with, ended};
 use crate::common::stream::Stream;
+use crate::common::trader::Trader;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::net::Shutdown;
 use tungstenite::Message;
+
+/// A user stream that answers for its key's orders.
+fn promised(site: &Site, key: &Trader) -> Stream {
+    let mut stream = Stream::open(&site.exchange, "user");
+    stream.say(&json!({ "type": "user", "auth": key.stream_auth(), "cancel_on_disconnect": true }));
+    let said = stream.event();
+    assert_eq!((&said["type"], &said["cancel_on_disconnect"]), (&"subscribed".into(), &true.into()));
+    stream
+}
 
 #[test]
 fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
@@ -122,12 +132,7 @@ fn a_user_stream_can_answer_for_its_keys_orders() {
     let mut site = Site::start(2, 0);
     let mut watching = site.listen();
     let (first, second) = (site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5));
-    let mut stream = Stream::open(&site.exchange, "user");
-    let auth = site.maker.stream_auth();
-    stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
-    let said = stream.event();
-    assert_eq!((&said["type"], &said["cancel_on_disconnect"]), (&"subscribed".into(), &true.into()));
-    drop(stream);
+    drop(promised(&site, &site.maker));
     assert_eq!(ended(&mut watching, 2), all_with(&[&first, &second], "disconnected"));
     site.exchange.stop();
 }
@@ -179,20 +184,14 @@ fn a_promise_that_is_taken_back_with_the_last_word_is_taken_back() {
         let kept = [site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
         // One turn takes fewer messages of a client than that.
         for (end, before) in [(Shutdown::Write, 0), (Shutdown::Write, 40), (Shutdown::Both, 0)].repeat(4) {
-            let mut stream = Stream::open(&site.exchange, "user");
-            let auth = site.maker.stream_auth();
-            stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
-            assert_eq!(stream.event()["cancel_on_disconnect"], true);
+            let mut stream = promised(&site, &site.maker);
             (0..before).for_each(|_| stream.0.send(Message::text("PING")).unwrap());
             stream.say(&json!({ "type": "user", "cancel_on_disconnect": false }));
             stream.0.get_ref().shutdown(end).unwrap();
             while stream.0.read().is_ok() {}
         }
-        let mut stream = Stream::open(&site.exchange, "user");
-        let auth = site.other_key.stream_auth();
         let order = site.bid(true, 0, 12, 5);
-        stream.say(&json!({ "type": "user", "auth": auth, "cancel_on_disconnect": true }));
-        drop(stream);
+        drop(promised(&site, &site.other_key));
         assert_eq!(ended(&mut watching, 1), all_with(&[&order], "disconnected"));
         assert_eq!(BTreeSet::from_iter(site.live()), BTreeSet::from_iter(kept));
         site.exchange.stop();

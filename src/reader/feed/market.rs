@@ -26,8 +26,11 @@ const REPLAYED_MAX: usize = 1_000;
 /// Levels in those changes. Most change one or two, a replace of many orders up to thirty.
 const REPLAYED_LEVELS_MAX: usize = 4 * REPLAYED_MAX;
 
+/// What clients take of one message: Python's `websockets` a MiB, unless it is told otherwise.
+const MESSAGE_BYTES_MAX: usize = 1 << 20;
+
 /// Levels of a change that is told level by level. What changes more at once, as a result or a coarser tick may, is told
-/// as whole books: in half a kilobyte a level, more would be longer than the MiB that clients take of one message.
+/// as whole books: with half a kilobyte a level, more would not fit into [`MESSAGE_BYTES_MAX`].
 const LEVELS_TOLD_MAX: usize = 2_000;
 
 /// What a flush tells of a book that changed, besides its changes.
@@ -158,6 +161,7 @@ impl Feed {
         let after = BookAfter { levels, crcs: *crcs, is_now: true };
         let mut payload = Vec::new();
         let hashes = write_change(&mut payload, reader, change, after, &self.ids.now, now);
+        debug_assert!(payload.len() < MESSAGE_BYTES_MAX, "{} bytes", payload.len());
         self.pending.push(Pending { audience: Audience::Followers(change.market), payload, hashes });
     }
 

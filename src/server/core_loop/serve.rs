@@ -165,9 +165,9 @@ impl CoreLoop {
             return false;
         }
         if was_held && connection.may_ask() {
-            let is_stream = connection.stream.is_some();
-            let idle_ms = self.elapsed_ms + self.shared.plan.limits.idle_ms;
-            connection.read_by_ms = if is_stream { self.stream_read_by_ms() } else { idle_ms };
+            let limits = &self.shared.plan.limits;
+            let idle_ms = if connection.stream.is_some() { limits.stream_idle_ms } else { limits.idle_ms };
+            connection.read_by_ms = self.elapsed_ms + idle_ms;
         }
         let says_last = connection.stream.is_some() && connection.hears == Hears::Buffered;
         let client = Client { slot, generation: connection.generation };

@@ -169,15 +169,14 @@ impl CoreLoop {
             (true, false) => Moved::Later,
         };
         if may_say_last && !matches!(moved, Moved::Bytes(_)) {
-            if connection.input.unread().is_empty() {
-                self.disconnected(&mut connection);
-                self.connections.note(List::Dirty, slot, &mut connection);
-            } else {
+            if !connection.input.unread().is_empty() {
                 connection.hears = Hears::Buffered;
                 self.connections.note(List::Ready, slot, &mut connection);
                 self.connections.put(slot, connection);
                 return;
             }
+            self.disconnected(&mut connection);
+            self.connections.note(List::Dirty, slot, &mut connection);
         }
         match moved {
             Moved::Bytes(count) => {
