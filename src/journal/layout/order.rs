@@ -39,8 +39,9 @@ use crate::journal::log::Parts;
 use crate::memory::wire::{Damage, Input, Out, Room, Wire, put_count};
 use std::iter::{Empty, empty};
 
-/// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed.
-pub const FILLS_MAX: usize = 4_096;
+/// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed. The trade is one message to
+/// its taker, and with outcomes' labels of up to a hundred bytes it stays below the MiB that clients take of one.
+pub const FILLS_MAX: usize = 2_048;
 
 /// The most makers that one order removes; the walk stops at this limit as at [`FILLS_MAX`].
 pub const REMOVALS_MAX: usize = 4_096;

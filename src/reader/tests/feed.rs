@@ -1,5 +1,6 @@
 use super::*;
 use crate::journal::layout::TickChanged;
+use crate::journal::layout::order::FILLS_MAX;
 use serde_json::json;
 
 const FIRST: u32 = 0;
@@ -181,6 +182,28 @@ fn a_trade_shows_the_taker_every_maker_and_a_maker_its_own_orders() {
             })
             .collect();
         assert_eq!(shown, [prices, prices], "MATCHED and CONFIRMED, to {who:?}");
+    }
+}
+
+#[test]
+fn a_trade_with_the_most_makers_is_a_message_that_clients_take() {
+    let mut exchange = Exchange::opened();
+    let makers: Vec<_> = (0..FILLS_MAX)
+        .map(|number| (exchange.rests([ALICE, BOB][number % 2], Side::Buy, Outcome::Zero, 90, 1), 1))
+        .collect();
+    let mut followed = Followed::of(exchange);
+    let auth = r#"{"type":"user","auth":{"apiKey":"a","secret":"b","passphrase":"c"}}"#;
+    followed.says_as(CAROL, FIRST, Channel::User, auth);
+    followed.sent();
+    let taker = followed.exchange.order(CAROL, Side::Buy, Outcome::One, 10, FILLS_MAX as u64);
+    let taker = followed.exchange.filled(taker, &makers);
+    followed.notes(taker);
+    let told = followed.told(FIRST);
+    let trades: Vec<_> = told.iter().filter(|frame| frame.contains(r#""type":"TRADE""#)).collect();
+    assert_eq!(trades.len(), 2, "MATCHED and CONFIRMED");
+    for frame in trades {
+        assert_eq!(object(frame)["maker_orders"].as_array().map(Vec::len), Some(FILLS_MAX));
+        assert!(frame.len() + 100 * FILLS_MAX <= 1 << 20, "{} bytes", frame.len());
     }
 }
 
