@@ -412,9 +412,10 @@ impl Naive {
         let taker_price = if pair { maker.price.complement() } else { maker.price };
         let within = |side, fee: u64, leg: u64| if side == BUY { fee } else { fee.min(leg) };
         let taker_fee = within(fields.side, fee.taker_fee(Shares(shares), taker_price).0, taker_leg);
-        let mut maker_fee = within(maker.side, fee.maker_fee(Shares(shares), maker.price).0, maker_leg);
-        if maker.reserved > 0 {
-            maker_fee = maker_fee.min(maker.reserved - maker_leg - ceil(maker.open - shares, maker.price));
+        let of_maker = |shares| fee.maker_fee(Shares(shares), maker.price).0;
+        let mut maker_fee = within(maker.side, of_maker(shares), maker_leg);
+        if maker.side == BUY {
+            maker_fee = maker_fee.min(of_maker(maker.open) - of_maker(maker.open - shares));
         }
         let due = if maker.side == BUY && maker.reserved == 0 { maker_leg + maker_fee } else { 0 };
         Fill { maker: maker.id, shares, maker_leg, taker_leg, maker_fee, taker_fee, due }

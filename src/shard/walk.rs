@@ -12,7 +12,6 @@
 //! | anything else | a fill; if the rest is worth less than a millionth, it leaves as dust |
 
 use super::judge::Found;
-use super::placements::Placement;
 use super::{Refusal, Shard};
 use crate::book::Face;
 use crate::book::legs::{self, Legs, Meeting, Ratio};
@@ -291,9 +290,11 @@ impl Shard {
         let Some(legs) = legs::legs(taker.side, maker.side, maker.price, shares, taker.signed) else {
             return Ok(false);
         };
-        let taker_fee = fee_within(taker.side, taker.fee.taker_fee(shares, price), legs.taker);
+        let fee = taker.fee.taker_fee(shares, price);
+        // A buy pays it on top, a sell out of its proceeds.
+        let taker_fee = if taker.side == Side::Buy { fee } else { fee.min(legs.taker) };
         let placement = &self.placements[slot];
-        let maker_fee = maker_fee(taker, maker, placement, shares, legs.maker);
+        let maker_fee = maker_fee(taker, maker, shares, legs.maker);
         let due = match maker.side {
             Side::Buy if !placement.reserves() => legs.maker + maker_fee,
             Side::Buy | Side::Sell => Collateral::ZERO,
@@ -354,27 +355,13 @@ fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<Remo
     gives_way.then_some(RemovalReason::SelfTrade)
 }
 
-/// The maker's fee: at most the proceeds of a sell, and at most what a buy's reserve leaves after this
-/// leg and the cost of its open rest.
-fn maker_fee(
-    taker: &Taker,
-    maker: &Resting,
-    placement: &Placement,
-    shares: Shares,
-    leg: Collateral,
-) -> Collateral {
-    let fee = fee_within(maker.side, taker.fee.maker_fee(shares, maker.price), leg);
-    if !placement.reserves() {
-        return fee;
-    }
-    let rest = maker.price.cost_ceil(maker.open - shares);
-    fee.min(placement.reserved - leg - rest)
-}
-
-/// The fee within what can pay it: a buy pays it on top, a sell out of its proceeds.
-fn fee_within(side: Side, fee: Collateral, leg: Collateral) -> Collateral {
-    match side {
-        Side::Buy => fee,
-        Side::Sell => fee.min(leg),
-    }
+/// The maker's fee: at most the proceeds of a sell. A buy's fills, each rounded on its own, pay no more in all than it
+/// counts as, or its own fills would leave it uncovered.
+fn maker_fee(taker: &Taker, maker: &Resting, shares: Shares, leg: Collateral) -> Collateral {
+    let of = |shares| taker.fee.maker_fee(shares, maker.price);
+    let bound = match maker.side {
+        Side::Buy => of(maker.open) - of(maker.open - shares),
+        Side::Sell => leg,
+    };
+    of(shares).min(bound)
 }
