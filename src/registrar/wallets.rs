@@ -1,7 +1,8 @@
 //! Wallets and their owners.
 //!
 //! An owner gets three rows at once: its own address, and the proxy and safe that Polymarket's
-//! contracts would create for it, so that an order may name any of them from the first day.
+//! contracts would create for it, so that an order may name any of them from the first day. Each row
+//! has a frame of its own, so a start completes the owner between whose frames the process died.
 
 use super::{Refusal, Registrar};
 use crate::auth::derive;
@@ -17,19 +18,40 @@ pub(super) const KEPT_PART: u32 = 16;
 impl Registrar {
     /// The principal with this address, added if it is unknown.
     pub fn owner(&mut self, now: TimeMs, address: Address) -> Result<WalletNo, Refusal> {
-        if let Some(wallet) = self.registry().wallet_of(&address) {
-            let is_owner = self.registry().wallet(wallet).kind == WalletKind::Eoa;
-            return if is_owner { Ok(wallet) } else { Err(Refusal::WalletNotAnOwner) };
+        let known = self.registry().wallet_of(&address);
+        if known.is_some_and(|wallet| self.registry().wallet(wallet).kind != WalletKind::Eoa) {
+            return Err(Refusal::WalletNotAnOwner);
+        }
+        let missing = self.rows_missing(&address);
+        if let Some(owner) = known.filter(|_| missing == 0) {
+            return Ok(owner);
         }
         self.room_for_user()?;
-        if self.writer.wallets_free() < ROWS_OF_OWNER {
+        if self.writer.wallets_free() < missing {
             return Err(Refusal::WalletsFull);
         }
         // From here on nothing fails.
-        let owner = self.add_wallet(now, address, WalletKind::Eoa, None);
+        let owner = match known {
+            Some(owner) => owner,
+            None => self.add_wallet(now, address, WalletKind::Eoa, None),
+        };
         self.add_derived(now, derive::proxy(&address), WalletKind::Proxy, owner);
         self.add_derived(now, derive::safe(&address), WalletKind::Safe, owner);
         Ok(owner)
+    }
+
+    /// Gives the owner that came last the rows that it lacks; all before it have theirs.
+    pub fn complete_last_owner(&mut self, now: TimeMs) -> Result<(), Refusal> {
+        let registry = self.registry();
+        let rows = (0..registry.wallet_count()).rev().map(|number| registry.wallet(WalletNo(number)));
+        let last = rows.map(|row| (row.kind, row.address)).find(|(kind, _)| *kind == WalletKind::Eoa);
+        last.map_or(Ok(()), |(_, address)| self.owner(now, address).map(drop))
+    }
+
+    /// How many rows this owner lacks.
+    fn rows_missing(&self, owner: &Address) -> u32 {
+        let own = [*owner, derive::proxy(owner), derive::safe(owner)];
+        own.map(|address| u32::from(self.registry().wallet_of(&address).is_none())).iter().sum()
     }
 
     /// Whether there are rows for an owner that only its own signature vouches for. Whoever can sign can have as many
@@ -49,8 +71,7 @@ impl Registrar {
             return Ok(linked);
         }
         self.room_for_user()?;
-        let rows_of_owner = if self.registry().wallet_of(&owner).is_some() { 0 } else { ROWS_OF_OWNER };
-        if self.writer.wallets_free() < rows_of_owner + u32::from(known.is_none()) {
+        if self.writer.wallets_free() < self.rows_missing(&owner) + u32::from(known.is_none()) {
             return Err(Refusal::WalletsFull);
         }
         // From here on nothing fails: `owner` finds what was just checked.

@@ -23,6 +23,31 @@ fn an_owner_gets_its_address_its_proxy_and_its_safe_at_once() {
 }
 
 #[test]
+fn an_owner_between_whose_frames_the_process_died_is_completed_at_the_next_start() {
+    for derived_before in [false, true] {
+        let mut rig = Rig::new();
+        rig.registrar.owner(NOW, address(1)).expect("room");
+        let owner = rig.registrar.add_wallet(NOW, address(2), WalletKind::Eoa, None);
+        if derived_before {
+            rig.registrar.add_wallet(NOW, derive::proxy(&address(2)), WalletKind::Proxy, Some(owner));
+        }
+        rig.credit_as(WalletKind::Deposit, address(3), 1, "of nobody").expect("room");
+        rig.registrar = rig.restarted();
+        rig.registrar.complete_last_owner(NOW).expect("room");
+        assert_eq!(rig.follow(), if derived_before { 1 } else { 2 });
+        for (wallet, kind) in
+            [(derive::proxy(&address(2)), WalletKind::Proxy), (derive::safe(&address(2)), WalletKind::Safe)]
+        {
+            let row = rig.registry().wallet(rig.registry().wallet_of(&wallet).expect("known"));
+            assert_eq!((row.kind, row.principal()), (kind, Some(owner)));
+        }
+        rig.registrar.complete_last_owner(NOW).expect("nothing to do");
+        assert_eq!(rig.follow(), 0, "an owner is completed once");
+        rig.check_restart();
+    }
+}
+
+#[test]
 fn strangers_leave_rows_for_wallets_that_the_operator_names() {
     // A sixteenth of 48 rows is kept.
     let mut rig = Rig::with(48, 8, LOG_BYTES);

@@ -184,6 +184,7 @@ fn give_roles(
     let mut registrar =
         Registrar::new(ledger, writer, Arc::clone(&log), Arc::clone(&cells), identity, shards);
     ensure_fee_wallet(&mut registrar, &exchange, shared.clock.now())?;
+    registrar.complete_last_owner(shared.clock.now()).map_err(|refusal| refusal.to_string())?;
     let mut registrar = Some(registrar);
     let mut of_shards = restore_shards(plan, &cells, &registry, &log, ledger)?;
     let (searcher, ends) = Searcher::start(shared)?;
