@@ -134,7 +134,8 @@ rejects! {
     Expired = 29, 400, "expired", "invalid expiration", "expiration must be in the future";
     /// The request's own deadline passed before the order was judged.
     DeadlinePassed = 46, 400, "deadline_passed", "the request's deadline has passed";
-    /// A cancel for this order arrived before it did. It is remembered: the same order gets this answer again, even later.
+    /// A cancel for this order arrived before it did. It is remembered: the same order gets this answer again, even
+    /// later. A replace with such an order changes nothing, and is not remembered.
     CancelledBeforeArrival = 38, 400, "cancelled_before_arrival", "order was canceled before it arrived";
     /// A resting order is smaller than the market allows, or what it would trade is worth less than a millionth.
     SizeTooSmall = 30, 400, "size_too_small", "order {id} is invalid. Size ({got}) lower than the minimum: {allowed}", "order is invalid. size lower than the minimum";

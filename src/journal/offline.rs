@@ -16,9 +16,9 @@ use super::Fault;
 use super::disk::Disk;
 use super::frame::Frame;
 use super::history::Segments;
-use super::identity::{Identity, boot_id, is_in_use, log_name, place};
+use super::identity::{Identity, boot_id, is_in_use, place};
 use super::logfile::{Left, LogFile, known_path};
-use super::open::{Claimed, SHARED_MEMORY, forget_newest, visit_between};
+use super::open::{Claimed, SHARED_MEMORY, forget_newest, usual_log_path, visit_between};
 use super::scan::{Cut, Reach, Scan, first_of, scan_between};
 use super::segment::{self, JournalId};
 use super::snapshot::{Base, Snapshots};
@@ -86,7 +86,7 @@ pub fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Fault> {
         for number in numbers.into_iter().filter(|number| first <= *number) {
             segment::check_length(&directory, &identity.journal(), number)?;
         }
-        let log_path = log_path_of(log_path, identity);
+        let log_path = log_path_of(log_path, data_dir, identity)?;
         let log = LogFile::read_only(&log_path)?;
         judged(log, &log_path, &heir(data_dir, identity)?, &mut Vec::new()).map(drop)
     };
@@ -165,7 +165,7 @@ pub fn survey<E: From<Fault>>(
         forget_newest(&directory)?;
         visit_between(&directory, &journal, base, None, visit)?
     };
-    let log_path = log_path_of(log_path, identity);
+    let log_path = log_path_of(log_path, data_dir, identity)?;
     let mut notes = Vec::new();
     let (log_found, log_bytes) = if in_use {
         (log_path.exists(), 0)
@@ -230,9 +230,12 @@ fn visit_first<E: From<Fault>>(
 }
 
 /// Where the log is that a start looks for.
-fn log_path_of(log_path: Option<&Path>, identity: Identity) -> PathBuf {
-    let usual = || Path::new(SHARED_MEMORY).join(log_name(identity.exchange));
-    log_path.map_or_else(usual, Path::to_path_buf)
+fn log_path_of(log_path: Option<&Path>, data_dir: &Path, identity: Identity) -> Result<PathBuf, Fault> {
+    if let Some(path) = log_path {
+        return Ok(path.to_path_buf());
+    }
+    let data_dir = data_dir.canonicalize().map_err(Fault::io("look at", data_dir))?;
+    Ok(usual_log_path(Path::new(SHARED_MEMORY), &data_dir, identity.exchange))
 }
 
 /// Who would start on this directory, and claims nothing.

@@ -506,6 +506,11 @@ fn check_sizes(options: &Options) -> Result<(), Fault> {
     check("journal.log_bytes", options.log_bytes, options.log_bytes.next_multiple_of(ROW_BYTES))
 }
 
+/// Where the log file is that no setting places.
+pub(crate) fn usual_log_path(shared_memory: &Path, data_dir: &Path, exchange: Uuid) -> PathBuf {
+    if shared_memory.is_dir() { shared_memory.join(log_name(exchange)) } else { data_dir.join("log") }
+}
+
 /// Chooses the path of the log file, and locks it.
 fn lock_log(
     options: &Options,
@@ -515,8 +520,7 @@ fn lock_log(
 ) -> Result<LogFile, Fault> {
     let path = match &options.log_path {
         Some(path) => path.clone(),
-        None if options.shared_memory.is_dir() => options.shared_memory.join(log_name(exchange)),
-        None => data_dir.join("log"),
+        None => usual_log_path(&options.shared_memory, data_dir, exchange),
     };
     if options.log_path.is_none() {
         notes.extend(strangers(&options.shared_memory, &path));

@@ -13,7 +13,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::admin;
 use super::speed;
-use crate::journal::{self, log_bytes_min, segments_directory};
+use crate::journal::{self, SHARED_MEMORY, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
@@ -138,7 +138,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
             let free = if writable(folder).is_ok() { Some(free_bytes(folder)?) } else { None };
             Ok(least.zip(free).map(|(one, other)| one.min(other)))
         }),
-        log_room: log_room(plan.log_path.as_deref()),
+        log_room: log_room(plan.log_path.as_deref(), &plan.data_dir),
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
         stat_quiet: None,
@@ -207,11 +207,12 @@ fn writable(folder: &Path) -> Result<(), String> {
 }
 
 /// Where the log's file is to be, and the room there; what a file of that name takes is room as well.
-fn log_room(named: Option<&Path>) -> Result<(String, u64), String> {
-    let usual = Path::new("/dev/shm");
+fn log_room(named: Option<&Path>, data_dir: &Path) -> Result<(String, u64), String> {
+    let usual = Path::new(SHARED_MEMORY);
     let folder = match named {
-        None => usual.to_owned(),
-        Some(path) => nearest_folder(path.parent().unwrap_or(usual)).ok_or_else(no_folder)?,
+        None if usual.is_dir() => usual.to_owned(),
+        None => nearest_folder(data_dir).ok_or_else(no_folder)?,
+        Some(path) => nearest_folder(path.parent().unwrap_or(data_dir)).ok_or_else(no_folder)?,
     };
     let had = named.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.blocks() * 512);
     Ok((folder.display().to_string(), free_bytes(&folder)? + had))
