@@ -11,6 +11,7 @@
 //! - AGES-1: a lane's stamps never fall from its first entry to its last, whose stamps are `first_ms` and `last_ms`.
 //! - AGES-2: from lane to lane the last stamps fall, so the first lane that an entry may join has the newest of them.
 
+use super::recall::Entry;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -28,16 +29,6 @@ struct Lane {
     last: u32,
 }
 
-/// An entry: its stamp, and the number of the next entry in its lane.
-pub(super) trait Aged {
-    /// The stamp.
-    fn stamp_ms(&self) -> u64;
-    /// The next entry, or [`NOBODY`].
-    fn next(&self) -> u32;
-    /// Sets the next entry.
-    fn set_next(&mut self, next: u32);
-}
-
 /// The numbers of entries, by age.
 #[derive(Debug)]
 pub(super) struct Ages {
@@ -53,12 +44,12 @@ impl Ages {
     }
 
     /// Adds an entry, whose next is [`NOBODY`]. `now_ms` is the clock's time.
-    pub(super) fn join<E: Aged>(&mut self, entries: &mut [E], number: u32, now_ms: u64) {
-        let stamp_ms = entries[number as usize].stamp_ms();
-        debug_assert!(entries[number as usize].next() == NOBODY, "AGES-1");
+    pub(super) fn join(&mut self, entries: &mut [Entry], number: u32, now_ms: u64) {
+        let stamp_ms = entries[number as usize].stamp_ms;
+        debug_assert!(entries[number as usize].next == NOBODY, "AGES-1");
         let fits = |lane: &&mut Lane| lane.last_ms <= stamp_ms && stamp_ms <= now_ms;
         if let Some(lane) = self.lanes.iter_mut().find(fits) {
-            entries[lane.last as usize].set_next(number);
+            entries[lane.last as usize].next = number;
             (lane.last, lane.last_ms) = (number, stamp_ms);
         } else {
             self.join_nobody(number, stamp_ms, now_ms);
@@ -87,15 +78,15 @@ impl Ages {
     }
 
     /// Takes out the entry that [`Ages::oldest`] returns.
-    pub(super) fn leave<E: Aged>(&mut self, entries: &[E]) {
+    pub(super) fn leave(&mut self, entries: &[Entry]) {
         let (_, number) = self.oldest().expect("somebody is there to leave");
         let Some(at) = self.lanes.iter().position(|lane| lane.first == number) else {
             self.heap.pop();
             return;
         };
-        let next = entries[number as usize].next();
+        let next = entries[number as usize].next;
         match entries.get(next as usize) {
-            Some(entry) => (self.lanes[at].first, self.lanes[at].first_ms) = (next, entry.stamp_ms()),
+            Some(entry) => (self.lanes[at].first, self.lanes[at].first_ms) = (next, entry.stamp_ms),
             None => drop(self.lanes.remove(at)),
         }
     }
@@ -105,21 +96,6 @@ impl Ages {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-
-    #[derive(Clone, Copy)]
-    struct Entry(u64, u32);
-
-    impl Aged for Entry {
-        fn stamp_ms(&self) -> u64 {
-            self.0
-        }
-        fn next(&self) -> u32 {
-            self.1
-        }
-        fn set_next(&mut self, next: u32) {
-            self.1 = next;
-        }
-    }
 
     proptest! {
         /// Clients behind and ahead of the clock by many amounts, more than there are lanes.
@@ -133,7 +109,7 @@ mod tests {
                 now_ms += passes;
                 let number = u32::try_from(entries.len()).expect("a few");
                 let stamp_ms = now_ms.saturating_add_signed(distance);
-                entries.push(Entry(stamp_ms, NOBODY));
+                entries.push(Entry::stamped(stamp_ms));
                 ages.join(&mut entries, number, now_ms);
                 plain.push(Reverse(stamp_ms));
                 let oldest = |ages: &Ages| ages.oldest().map(|(stamp_ms, _)| stamp_ms);
@@ -147,7 +123,7 @@ mod tests {
             }
             while let Some(Reverse(oldest_ms)) = plain.pop() {
                 let (stamp_ms, number) = ages.oldest().expect("as many as in the heap");
-                prop_assert_eq!((stamp_ms, entries[number as usize].0), (oldest_ms, oldest_ms));
+                prop_assert_eq!((stamp_ms, entries[number as usize].stamp_ms), (oldest_ms, oldest_ms));
                 ages.leave(&entries);
             }
             prop_assert_eq!(ages.oldest(), None);
@@ -161,7 +137,7 @@ mod tests {
         for now_ms in 1_000..2_000_u64 {
             for behind_ms in [5, 80, 0, 300, 81, 900] {
                 let number = u32::try_from(entries.len()).expect("thousands");
-                entries.push(Entry(now_ms - behind_ms, NOBODY));
+                entries.push(Entry::stamped(now_ms - behind_ms));
                 ages.join(&mut entries, number, now_ms);
             }
         }

@@ -8,7 +8,7 @@
 //! - RECALL-2: the horizon only rises, and depends on nothing but the frames.
 
 use super::Status;
-use super::ages::{Aged, Ages, NOBODY};
+use super::ages::{Ages, NOBODY};
 use crate::domain::{Collateral, OrderId, Position, Shares, TimeMs, WalletNo};
 use crate::memory::ahead;
 use crate::memory::arena::{Arena, Slot};
@@ -31,14 +31,14 @@ impl First {
 /// What is kept of a digest in one cache line: everything, for the many that moved nothing.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
-struct Entry {
+pub(super) struct Entry {
     id: OrderId,
-    stamp_ms: u64,
+    pub(super) stamp_ms: u64,
     /// The frame of the trade or the act, or [`NO_FRAME`].
     position: Position,
     principal: WalletNo,
-    /// The next entry in its lane.
-    next: u32,
+    /// The next entry in its lane, or [`NOBODY`].
+    pub(super) next: u32,
     /// What moved; none without a position.
     moved: Slot,
     what: What,
@@ -57,15 +57,12 @@ type Moved = [u64; 3];
 /// The position that names no frame.
 const NO_FRAME: Position = Position(0);
 
-impl Aged for Entry {
-    fn stamp_ms(&self) -> u64 {
-        self.stamp_ms
-    }
-    fn next(&self) -> u32 {
-        self.next
-    }
-    fn set_next(&mut self, next: u32) {
-        self.next = next;
+#[cfg(test)]
+impl Entry {
+    /// An entry of which only the stamp counts, in no lane yet.
+    pub(super) const fn stamped(stamp_ms: u64) -> Self {
+        let (position, moved, what) = (NO_FRAME, Slot::NONE, What::Act);
+        Self { id: OrderId::ZERO, stamp_ms, position, principal: WalletNo(0), next: NOBODY, moved, what }
     }
 }
 
