@@ -11,6 +11,7 @@
 //! | time | [`TimeMs`], milliseconds since 1970 | |
 
 pub mod amount;
+pub mod breaker;
 pub(crate) mod byte;
 pub mod dialect;
 pub mod fee;
@@ -27,6 +28,7 @@ pub mod trade;
 pub mod wallet;
 
 pub use amount::{Collateral, Shares};
+pub use breaker::BreakerState;
 pub use dialect::Dialect;
 pub use fee::FeeSchedule;
 pub use ids::{Address, ApiKey, ConditionId, MarketNo, OrderId, Position, ShardNo, TokenId, WalletNo, Word};

@@ -39,11 +39,12 @@ mod whole;
 pub use conserve::{Imbalance, Totals};
 pub use over::archived_again;
 pub use rows::{
-    ActRow, BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState,
-    WalletRow,
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
 };
 
-use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word};
+use crate::domain::{
+    ApiKey, BreakerState, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo, Word,
+};
 use crate::journal::layout::Tombstone;
 use crate::journal::{Archive, FRAME_ALIGN};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
@@ -96,7 +97,7 @@ pub struct Ledger {
     /// Live orders that took over another's place in the queue, with the position from which it dates.
     places: BTreeMap<Position, Position>,
     switches: BTreeSet<(WalletNo, ApiKey)>,
-    breakers: BTreeMap<(WalletNo, ApiKey), BreakerRow>,
+    breakers: BTreeMap<(WalletNo, ApiKey), BreakerState>,
     exchange_mode: Option<Mode>,
     fees: Collateral,
     credited: u128,

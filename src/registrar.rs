@@ -28,7 +28,7 @@ pub use entrance::{Caller, Entrance, Presented};
 pub use guards::{BEAT_WITHIN_MS, BeatRefusal};
 pub use keys::ListedKey;
 pub use markets::{MarketNames, NewMarket};
-pub use money::{MoneyOrder, MoneyResult};
+pub use money::MoneyOrder;
 pub use refusal::Refusal;
 pub use restore::restore;
 
@@ -36,7 +36,7 @@ use crate::auth::{Chain, MasterSecret};
 use crate::domain::{ItemKind, Mode, Position, TimeMs, WalletNo};
 use crate::journal::layout::{ExchangeMode, MoneyDirection, Record};
 use crate::journal::{Log, Span};
-use crate::ledger::Ledger;
+use crate::ledger::{Ledger, MoneyRow};
 use crate::memory::cells::Cells;
 use crate::registry::{Registry, RegistryWriter};
 use std::collections::{HashMap, HashSet};
@@ -64,7 +64,7 @@ pub struct Registrar {
     time: TimeMs,
     last_claimed: Position,
     payload: Vec<u8>,
-    references: HashMap<String, MoneyResult>,
+    references: HashMap<String, MoneyRow>,
     /// Wallets that the operator ever put money into.
     credited: HashSet<WalletNo>,
     outstanding: u64,
@@ -177,7 +177,7 @@ impl Registrar {
                 MoneyDirection::Credit => self.outstanding.wrapping_add(row.amount.0),
                 MoneyDirection::Debit => self.outstanding.wrapping_sub(row.amount.0),
             };
-            self.keep_result(reference.to_owned(), MoneyResult::of(row));
+            self.keep_money(reference.to_owned(), row.clone());
         }
         // The rows have no order, so partial sums may wrap around; the sum is what the exchange owes.
         assert!(self.outstanding <= money::OUTSTANDING_MAX, "the log holds more money than may exist");

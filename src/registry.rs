@@ -26,7 +26,7 @@ use crate::domain::{
     WalletNo, Word,
 };
 use crate::memory::ahead;
-pub use breakers::{BREAKERS_MAX, BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+pub use breakers::{BREAKERS_MAX, BreakerRow, INTERVAL_MS_MAX, QUANTITY_MAX};
 use index::Index;
 pub use rows::{KeyNo, KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
 use std::sync::Arc;

@@ -58,6 +58,7 @@ pub use rows::{
 };
 
 use super::FRAME_BYTES_MAX;
+use crate::domain::TimeMs;
 use crate::memory::wire::{Input, Room, Wire};
 
 /// The longest list or text in one record; longer counts are damage, not allocations.
@@ -86,7 +87,12 @@ macro_rules! record {
 use record;
 
 macro_rules! records {
-    ($( $kind:literal $name:ident ),* $(,)?) => {
+    (@time $record:ident) => { $record.time };
+    (@time $record:ident $time:expr) => {{
+        let _ = $record;
+        $time
+    }};
+    ($( $kind:literal $name:ident $(at $time:expr)? ),* $(,)?) => {
         /// One decoded record of any kind.
         #[derive(Clone, Debug, PartialEq, Eq)]
         #[allow(clippy::large_enum_variant, reason = "decoded one at a time, never stored in bulk")]
@@ -104,6 +110,12 @@ macro_rules! records {
             #[must_use]
             pub const fn name(&self) -> &'static str {
                 match self { $( Self::$name(_) => stringify!($name), )* }
+            }
+
+            /// When the decision was made; 0 for a state hash, which has no time.
+            #[must_use]
+            pub const fn time(&self) -> TimeMs {
+                match self { $( Self::$name(record) => records!(@time record $($time)?), )* }
             }
 
             /// Appends the payload to `out`.
@@ -162,7 +174,7 @@ macro_rules! records {
 records! {
     1 Start,
     2 Close,
-    3 StateHash,
+    3 StateHash at TimeMs(0),
     16 WalletAdded,
     17 WalletLinked,
     18 KeyChanged,
@@ -183,38 +195,6 @@ records! {
     37 MarketMode,
     38 Resolved,
     39 OrdersReplaced,
-}
-
-impl Record {
-    /// When the decision was made; 0 for a state hash, which has no time.
-    #[must_use]
-    pub const fn time(&self) -> crate::domain::TimeMs {
-        match self {
-            Self::Start(record) => record.time,
-            Self::Close(record) => record.time,
-            Self::StateHash(_) => crate::domain::TimeMs(0),
-            Self::WalletAdded(record) => record.time,
-            Self::WalletLinked(record) => record.time,
-            Self::KeyChanged(record) => record.time,
-            Self::Frozen(record) => record.time,
-            Self::ExchangeMode(record) => record.time,
-            Self::Money(record) => record.time,
-            Self::EventText(record) => record.time,
-            Self::MarketAdded(record) => record.time,
-            Self::MarketText(record) => record.time,
-            Self::ItemText(record) => record.time,
-            Self::OrderPlaced(record) => record.time,
-            Self::OrdersRemoved(record) => record.time,
-            Self::Tombstone(record) => record.time,
-            Self::PositionAct(record) => record.time,
-            Self::TickChanged(record) => record.time,
-            Self::MarketMode(record) => record.time,
-            Self::Resolved(record) => record.time,
-            Self::OrdersReplaced(record) => record.time,
-            Self::SwitchArmed(record) => record.time,
-            Self::BreakerSet(record) => record.time,
-        }
-    }
 }
 
 #[cfg(test)]

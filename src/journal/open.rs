@@ -386,7 +386,7 @@ impl Opened {
     /// The segment that holds the end of the snapshot that this start loaded; 0 without one.
     #[must_use]
     pub fn snapshot_segment(&self) -> u64 {
-        self.base.as_ref().map_or(0, Base::segment)
+        self.base.as_ref().map_or(0, |base| base.segment)
     }
 
     /// The snapshots of this directory.

@@ -54,12 +54,15 @@ use crate::domain::Position;
 pub struct Base {
     /// The snapshot of the state there.
     pub(crate) file: PathBuf,
+    /// Up to which all was read.
     pub(crate) position: Position,
     pub(crate) chain: u64,
+    /// The state hash there.
     pub(crate) hash: u128,
     pub(crate) epoch: u32,
     pub(crate) frames: u64,
     pub(crate) durable: Position,
+    /// The segment that the position is in.
     pub(crate) segment: u64,
     pub(crate) last_kind: u16,
     /// Where batches before it are.
@@ -69,30 +72,6 @@ pub struct Base {
 }
 
 impl Base {
-    /// The position up to which all was read.
-    #[must_use]
-    pub const fn position(&self) -> Position {
-        self.position
-    }
-
-    /// The segment that the position is in.
-    #[must_use]
-    pub const fn segment(&self) -> u64 {
-        self.segment
-    }
-
-    /// The snapshot's file.
-    #[must_use]
-    pub fn file(&self) -> &std::path::Path {
-        &self.file
-    }
-
-    /// The state hash there.
-    #[must_use]
-    pub const fn hash(&self) -> u128 {
-        self.hash
-    }
-
     /// The place before the first frame.
     #[cfg(test)]
     pub(crate) fn first() -> Self {

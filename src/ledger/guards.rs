@@ -1,9 +1,8 @@
 //! Dead-man switches and fill-rate breakers.
 
 use super::apply::{Applied, contradiction, require};
-use super::rows::BreakerRow;
 use super::{Ledger, hash};
-use crate::domain::{ApiKey, WalletNo};
+use crate::domain::{ApiKey, BreakerState, WalletNo};
 use crate::journal::layout::{BreakerSet, SwitchArmed};
 
 impl Ledger {
@@ -13,7 +12,7 @@ impl Ledger {
     }
 
     /// Every fill-rate breaker, in the order of principals and keys.
-    pub fn breakers(&self) -> impl Iterator<Item = (WalletNo, ApiKey, &BreakerRow)> {
+    pub fn breakers(&self) -> impl Iterator<Item = (WalletNo, ApiKey, &BreakerState)> {
         self.breakers.iter().map(|((principal, key), row)| (*principal, *key, row))
     }
 
@@ -30,7 +29,7 @@ impl Ledger {
     pub(super) fn set_breaker(&mut self, record: &BreakerSet) -> Applied {
         self.wallet(record.principal).ok_or(contradiction("a breaker names no principal"))?;
         let place = (record.principal, record.key);
-        let row = BreakerRow {
+        let row = BreakerState {
             quantity: record.quantity,
             interval_ms: record.interval_ms,
             tripped: record.tripped,

@@ -3,8 +3,10 @@
 //! A market has two, of its text and of its state, so that trading never rehashes a description.
 
 use super::Ledger;
-use super::rows::{BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
-use crate::domain::{ApiKey, Collateral, MarketNo, Mode, Outcome, Position, Shares, WalletNo, Word};
+use super::rows::{EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, WalletRow};
+use crate::domain::{
+    ApiKey, BreakerState, Collateral, MarketNo, Mode, Outcome, Position, Shares, WalletNo, Word,
+};
 use sha2::{Digest, Sha256};
 
 impl Ledger {
@@ -94,7 +96,7 @@ pub(super) fn switch(principal: WalletNo, key: ApiKey) -> u128 {
     RowHash::of(13).number(u64::from(principal.0)).bytes(key.as_bytes()).done()
 }
 
-pub(super) fn breaker(principal: WalletNo, key: ApiKey, row: &BreakerRow) -> u128 {
+pub(super) fn breaker(principal: WalletNo, key: ApiKey, row: &BreakerState) -> u128 {
     RowHash::of(14)
         .number(u64::from(principal.0))
         .bytes(key.as_bytes())

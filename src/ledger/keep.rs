@@ -6,10 +6,11 @@
 
 use super::Ledger;
 use super::rows::{
-    ActRow, BreakerRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState,
-    WalletRow,
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
 };
-use crate::domain::{ApiKey, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo};
+use crate::domain::{
+    ApiKey, BreakerState, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo,
+};
 use crate::journal::layout::Tombstone;
 use crate::memory::sections::{Name, Part, Section, Sink, put_all, take};
 use crate::memory::wire::{Damage, Input, Out, Wire, structs};
@@ -119,7 +120,7 @@ const PARTS: &[Part<Ledger>] = &[
         name: *b"breakers",
         put: |ledger, out| ledger.breakers.iter().for_each(|(place, row)| out.value(&(*place, *row))),
         take: |ledger, input| {
-            let (place, row): ((WalletNo, ApiKey), BreakerRow) = Wire::take(input)?;
+            let (place, row): ((WalletNo, ApiKey), BreakerState) = Wire::take(input)?;
             ledger.breakers.insert(place, row);
             Ok(())
         },
@@ -245,7 +246,7 @@ structs! {
         checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones, places,
         switches, breakers
     }
-    BreakerRow { quantity, interval_ms, tripped }
+    BreakerState { quantity, interval_ms, tripped }
     WalletRow { wallet, address, kind, principal, cell, frozen }
     KeyRow { generation, active, changed }
     EventRow { event, added, text }

@@ -38,17 +38,6 @@ pub struct KeyRow {
     pub changed: TimeMs,
 }
 
-/// A key's fill-rate breaker.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct BreakerRow {
-    /// The filled quantity that trips it.
-    pub quantity: Shares,
-    /// Within this many milliseconds.
-    pub interval_ms: u64,
-    /// Whether it has tripped and was not reset.
-    pub tripped: bool,
-}
-
 /// An event and its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRow {

@@ -9,10 +9,10 @@
 //! the breaker, and writes to the log that it tripped, so that it still is after a start.
 
 use super::{Refusal, Registrar};
-use crate::domain::{ApiKey, TimeMs, WalletNo};
+use crate::domain::{ApiKey, BreakerState, TimeMs, WalletNo};
 use crate::journal::layout::{BreakerSet, SwitchArmed};
 use crate::ledger::Ledger;
-use crate::registry::{BREAKERS_MAX, BreakerRow, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::registry::{BREAKERS_MAX, BreakerRow, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// A beat is missed after this long: ten seconds, and five for delays on the way, as at the venues.

@@ -4,7 +4,7 @@
 //! returns the first result, and anything else under that reference is refused.
 
 use super::{Refusal, Registrar};
-use crate::domain::{Address, Collateral, Position, ShardNo, TimeMs, WalletKind, WalletNo};
+use crate::domain::{Address, Collateral, ShardNo, TimeMs, WalletKind, WalletNo};
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::journal::layout::{Money, MoneyDirection};
 use crate::ledger::MoneyRow;
@@ -27,41 +27,11 @@ pub struct MoneyOrder<'a> {
     pub kind: Option<WalletKind>,
 }
 
-/// What was done under a reference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct MoneyResult {
-    /// The wallet.
-    pub wallet: WalletNo,
-    /// Credit or debit.
-    pub direction: MoneyDirection,
-    /// How much.
-    pub amount: Collateral,
-    /// Where its frame starts.
-    pub position: Position,
-    /// When.
-    pub time: TimeMs,
-    /// True if it was done before and nothing was done now.
-    pub repeated: bool,
-}
-
-impl MoneyResult {
-    pub(super) const fn of(row: &MoneyRow) -> Self {
-        Self {
-            wallet: row.wallet,
-            direction: row.direction,
-            amount: row.amount,
-            position: row.position,
-            time: row.time,
-            repeated: false,
-        }
-    }
-}
-
 impl Registrar {
-    /// Puts money into a wallet.
-    pub fn credit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
-        if let Some(first) = self.first(order, MoneyDirection::Credit)? {
-            return Ok(first);
+    /// Puts money into a wallet. True if that was done before under this reference: then nothing is done now.
+    pub fn credit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<bool, Refusal> {
+        if self.was_done(order, MoneyDirection::Credit)? {
+            return Ok(true);
         }
         let fits = self.outstanding.checked_add(order.amount.0).filter(|sum| *sum <= OUTSTANDING_MAX);
         let outstanding = fits.ok_or(Refusal::AmountTooLarge)?;
@@ -71,10 +41,10 @@ impl Registrar {
             return Err(Refusal::WalletIsForFees);
         }
         // From here on nothing fails. The frame comes first, so that whatever spends the money is later.
-        let result = self.record_money(now, wallet, order, MoneyDirection::Credit);
+        self.record_money(now, wallet, order, MoneyDirection::Credit);
         self.outstanding = outstanding;
         self.cells.credit(wallet, order.amount);
-        Ok(result)
+        Ok(false)
     }
 
     /// The wallet of a credit. An unknown deposit wallet belongs to nobody until it is linked.
@@ -94,10 +64,10 @@ impl Registrar {
 
     /// Takes the amount out of a wallet, all or nothing. Open orders do not hold it back; their shards
     /// remove those that it leaves uncovered. A debit of the fee wallet takes fees that the shards have
-    /// collected.
-    pub fn debit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<MoneyResult, Refusal> {
-        if let Some(first) = self.first(order, MoneyDirection::Debit)? {
-            return Ok(first);
+    /// collected. True if it was done before, as for a credit.
+    pub fn debit(&mut self, now: TimeMs, order: &MoneyOrder<'_>) -> Result<bool, Refusal> {
+        if self.was_done(order, MoneyDirection::Debit)? {
+            return Ok(true);
         }
         let wallet = self.registry().wallet_of(&order.wallet).ok_or(Refusal::WalletUnknown)?;
         self.room_for_operator()?;
@@ -107,10 +77,10 @@ impl Registrar {
             _ => self.take(wallet, order.amount)?,
         }
         // From here on nothing fails. The money is gone before the frame says so.
-        let result = self.record_money(now, wallet, order, MoneyDirection::Debit);
+        self.record_money(now, wallet, order, MoneyDirection::Debit);
         self.outstanding -= order.amount.0;
         self.cells.lowered(wallet);
-        Ok(result)
+        Ok(false)
     }
 
     /// Takes the amount out of a cell. A shard may have debited it for an order that it gives up and be about to give
@@ -131,22 +101,18 @@ impl Registrar {
         Err(Refusal::LogFull)
     }
 
-    /// The first result under this reference, if this is the same again. Also refuses orders of no amount.
-    fn first(
-        &self,
-        order: &MoneyOrder<'_>,
-        direction: MoneyDirection,
-    ) -> Result<Option<MoneyResult>, Refusal> {
+    /// Whether this was done before. Refuses orders of no amount, and what is not the same under a known reference.
+    fn was_done(&self, order: &MoneyOrder<'_>, direction: MoneyDirection) -> Result<bool, Refusal> {
         if !(1..=REFERENCE_BYTES_MAX).contains(&order.reference.len()) {
             return Err(Refusal::ReferenceLength);
         }
         if order.amount.is_zero() {
             return Err(Refusal::AmountZero);
         }
-        let Some(first) = self.references.get(order.reference) else { return Ok(None) };
+        let Some(first) = self.references.get(order.reference) else { return Ok(false) };
         let wallet = self.registry().wallet(first.wallet).address;
         let same = wallet == order.wallet && first.direction == direction && first.amount == order.amount;
-        if same { Ok(Some(MoneyResult { repeated: true, ..*first })) } else { Err(Refusal::ReferenceTaken) }
+        if same { Ok(true) } else { Err(Refusal::ReferenceTaken) }
     }
 
     fn record_money(
@@ -155,23 +121,21 @@ impl Registrar {
         wallet: WalletNo,
         order: &MoneyOrder<'_>,
         direction: MoneyDirection,
-    ) -> MoneyResult {
+    ) {
         let time = self.at(now);
         let amount = order.amount;
         let reference = order.reference.to_owned();
         let record = Money { time, wallet, direction, amount, reference: reference.clone() };
         let position = self.append(&record.into()).start;
-        let result = MoneyResult { wallet, direction, amount, position, time, repeated: false };
-        self.keep_result(reference, result);
-        result
+        self.keep_money(reference, MoneyRow { wallet, direction, amount, position, time });
     }
 
     /// Keeps what was done under a reference, now or before the start.
-    pub(super) fn keep_result(&mut self, reference: String, result: MoneyResult) {
-        if result.direction == MoneyDirection::Credit {
-            self.credited.insert(result.wallet);
+    pub(super) fn keep_money(&mut self, reference: String, row: MoneyRow) {
+        if row.direction == MoneyDirection::Credit {
+            self.credited.insert(row.wallet);
         }
-        self.references.insert(reference, result);
+        self.references.insert(reference, row);
     }
 
     /// Whether the operator ever put money into a wallet of this principal.

@@ -3,7 +3,7 @@
 use crate::domain::{ShardNo, WalletKind};
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
-use crate::registry::{BreakerState, Full, KeyState, MarketFacts, RegistryWriter};
+use crate::registry::{Full, KeyState, MarketFacts, RegistryWriter};
 
 /// Fills an empty registry and empty cells with the state after recovery. Refuses if they are too
 /// small for it; then they must be dropped.
@@ -30,9 +30,7 @@ pub fn restore(ledger: &Ledger, writer: &mut RegistryWriter, cells: &Cells) -> R
         assert!(added == row.market, "the ledger's numbers are dense");
     }
     for (principal, key, row) in ledger.breakers() {
-        let state =
-            BreakerState { quantity: row.quantity, interval_ms: row.interval_ms, tripped: row.tripped };
-        writer.set_breaker(principal, key, state)?;
+        writer.set_breaker(principal, key, *row)?;
     }
     writer.set_exchange_mode(ledger.exchange_mode());
     // Which shard collected a fee is not in the log: shards are made at every start.
@@ -55,7 +53,7 @@ fn wallets(ledger: &Ledger, writer: &mut RegistryWriter, cells: &Cells) -> Resul
         }
         if row.frozen {
             assert!(row.kind == WalletKind::Eoa, "principals are frozen, not wallets");
-            writer.freeze(row.wallet);
+            writer.set_frozen(row.wallet, true);
         }
     }
     Ok(())

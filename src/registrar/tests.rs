@@ -79,7 +79,7 @@ impl Rig {
         self.registrar.cells.balance(wallet)
     }
 
-    fn credit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<MoneyResult, Refusal> {
+    fn credit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<bool, Refusal> {
         self.registrar.credit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference, kind: None })
     }
 
@@ -89,12 +89,12 @@ impl Rig {
         wallet: Address,
         amount: u64,
         reference: &str,
-    ) -> Result<MoneyResult, Refusal> {
+    ) -> Result<bool, Refusal> {
         let order = MoneyOrder { wallet, amount: Collateral(amount), reference, kind: Some(kind) };
         self.registrar.credit(NOW, &order)
     }
 
-    fn debit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<MoneyResult, Refusal> {
+    fn debit(&mut self, wallet: Address, amount: u64, reference: &str) -> Result<bool, Refusal> {
         self.registrar.debit(NOW, &MoneyOrder { wallet, amount: Collateral(amount), reference, kind: None })
     }
 }

@@ -104,25 +104,14 @@ impl Registrar {
         }
     }
 
-    /// Stops the principal that this address belongs to from trading, splitting and redeeming. Its open orders are
-    /// the shards' to remove.
-    pub fn freeze(&mut self, now: TimeMs, address: &Address) -> Result<WalletNo, Refusal> {
+    /// Stops the principal that this address belongs to from trading, splitting and redeeming, or lets it do so again.
+    /// The open orders of one that is frozen are the shards' to remove.
+    pub fn set_frozen(&mut self, now: TimeMs, address: &Address, frozen: bool) -> Result<WalletNo, Refusal> {
         let principal = self.principal_to_change(address)?;
-        if !self.registry().wallet(principal).frozen() {
+        if self.registry().wallet(principal).frozen() != frozen {
             let time = self.at(now);
-            self.append(&Frozen { time, principal, frozen: true }.into());
-            self.writer.freeze(principal);
-        }
-        Ok(principal)
-    }
-
-    /// Lets the principal that this address belongs to trade again.
-    pub fn unfreeze(&mut self, now: TimeMs, address: &Address) -> Result<WalletNo, Refusal> {
-        let principal = self.principal_to_change(address)?;
-        if self.registry().wallet(principal).frozen() {
-            let time = self.at(now);
-            self.append(&Frozen { time, principal, frozen: false }.into());
-            self.writer.unfreeze(principal);
+            self.append(&Frozen { time, principal, frozen }.into());
+            self.writer.set_frozen(principal, frozen);
         }
         Ok(principal)
     }

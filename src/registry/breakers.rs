@@ -12,7 +12,7 @@
 //!
 //! Counting costs two lookups a fill, and one load while nobody has a breaker.
 
-use crate::domain::{ApiKey, Shares, TimeMs, WalletNo};
+use crate::domain::{ApiKey, BreakerState, Shares, TimeMs, WalletNo};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
 
 /// The most keys that get a breaker between two starts: 128 bytes each.
@@ -47,17 +47,6 @@ pub struct BreakerRow {
     interval_ms: AtomicU64,
     tripped: AtomicBool,
     windows: [AtomicU64; WINDOWS],
-}
-
-/// How a breaker stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BreakerState {
-    /// What trips it; zero if there is none.
-    pub quantity: Shares,
-    /// Within how many milliseconds.
-    pub interval_ms: u64,
-    /// Whether it has tripped.
-    pub tripped: bool,
 }
 
 impl BreakerRow {

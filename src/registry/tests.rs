@@ -58,9 +58,9 @@ fn a_frozen_principal_can_be_thawed() {
     let (registry, mut writer) = Registry::with_capacity(1, 0);
     let owner = writer.add_wallet(address(1), WalletKind::Eoa, None).expect("room");
     assert!(!registry.wallet(owner).frozen());
-    writer.freeze(owner);
+    writer.set_frozen(owner, true);
     assert!(registry.wallet(owner).frozen());
-    writer.unfreeze(owner);
+    writer.set_frozen(owner, false);
     assert!(!registry.wallet(owner).frozen());
 }
 

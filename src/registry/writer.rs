@@ -1,9 +1,9 @@
 //! The one writer of the registry.
 
-use super::breakers::{BreakerRow, BreakerState};
+use super::breakers::BreakerRow;
 use super::rows::{KeyRow, MarketRow, WalletRow};
 use super::{Full, KeyNo, KeyState, MarketFacts, Registry, token_entry};
-use crate::domain::{Address, ApiKey, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
+use crate::domain::{Address, ApiKey, BreakerState, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -98,14 +98,9 @@ impl RegistryWriter {
         owner
     }
 
-    /// Stops a principal from trading.
-    pub fn freeze(&mut self, principal: WalletNo) {
-        self.registry.wallet(principal).set_frozen(true);
-    }
-
-    /// Lets a principal trade again.
-    pub fn unfreeze(&mut self, principal: WalletNo) {
-        self.registry.wallet(principal).set_frozen(false);
+    /// Stops a principal from trading, or lets it trade again.
+    pub fn set_frozen(&mut self, principal: WalletNo, frozen: bool) {
+        self.registry.wallet(principal).set_frozen(frozen);
     }
 
     /// Publishes the state of the key (principal, nonce), which may be new.

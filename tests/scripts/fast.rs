@@ -4,8 +4,8 @@
 use super::language::{MarketLine, Setup};
 use super::names::BookRow;
 use outcry::domain::{
-    Address, ApiKey, Collateral, ConditionId, MarketNo, Mode, OrderId, Position, ShardNo, Shares, Tick,
-    TimeMs, TokenId, WalletKind, WalletNo, Word,
+    Address, ApiKey, BreakerState, Collateral, ConditionId, MarketNo, Mode, OrderId, Position, ShardNo,
+    Shares, Tick, TimeMs, TokenId, WalletKind, WalletNo, Word,
 };
 use outcry::journal::layout::{
     BreakerSet, ExchangeMode, Frozen, MarketAdded, Money, MoneyDirection, OrderPlaced, OrdersReplaced,
@@ -14,7 +14,7 @@ use outcry::journal::layout::{
 use outcry::journal::{Follower, Log};
 use outcry::ledger::Ledger;
 use outcry::memory::cells::Cells;
-use outcry::registry::{BreakerState, MarketFacts, Registry, RegistryWriter};
+use outcry::registry::{MarketFacts, Registry, RegistryWriter};
 use outcry::shard::naive::{NaiveReplaced, Report};
 use outcry::shard::{
     Funding, Leaving, OrderScope, PlaceOrder, Placed, Refusal, Replace, Replaced, Shard, ShardSettings, Stage,
@@ -248,11 +248,7 @@ impl Fast {
     }
 
     pub fn freeze(&mut self, now: TimeMs, principal: WalletNo, frozen: bool) {
-        if frozen {
-            self.writer.freeze(principal);
-        } else {
-            self.writer.unfreeze(principal);
-        }
+        self.writer.set_frozen(principal, frozen);
         self.say(Frozen { time: now, principal, frozen });
         for shard in self.shards.iter_mut().filter(|_| frozen) {
             leave(shard, now, (principal, OrderScope::ALL), RemovalReason::Operator);

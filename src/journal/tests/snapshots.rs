@@ -307,7 +307,7 @@ fn what_is_missing_in_front_of_the_log_or_all_of_it_is_said_as_it_is() {
 
     // Nothing is left to follow the newest snapshot into, then nothing at all.
     let newest = snapshots.paths().unwrap().remove(0);
-    let of_newest = snapshots.newest(&mut Vec::new(), load).unwrap().unwrap().0.segment();
+    let of_newest = snapshots.newest(&mut Vec::new(), load).unwrap().unwrap().0.segment;
     remove(&numbers.iter().copied().filter(|&number| of_newest <= number).collect::<Vec<_>>());
     let gone = format!("{of_newest:08}.segment: missing, as is every one after it, and {}", newest.display());
     refused(&gone);

@@ -64,7 +64,7 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
         let (home, base) = died_behind_a_snapshot(is_packed);
         assert!(started(&home).is_ok());
         let mut refused = 0;
-        for number in 1..base.segment() {
+        for number in 1..base.segment {
             let (path, good, used) = used(&home, number);
             for at in (0..used).step_by(131) {
                 let mut bad = good.clone();
@@ -86,7 +86,7 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
 #[test]
 fn a_damaged_header_on_the_way_to_a_snapshot_is_named_and_an_older_segment_leads_elsewhere() {
     let (home, base) = died_behind_a_snapshot(false);
-    let (path, good, _) = used(&home, base.segment());
+    let (path, good, _) = used(&home, base.segment);
     let row_bytes = usize::try_from(ROW_BYTES).unwrap();
     for at in row_bytes..row_bytes + BATCH_HEADER_BYTES {
         let mut bad = good.clone();
@@ -110,15 +110,15 @@ fn a_refusal_is_foretold_of_what_a_start_reads_and_of_nothing_else() {
         let (home, base) = died_behind_a_snapshot(is_packed);
         let foretold = || refusal(home.data.path(), Some(&home.log_path())).map(|fault| fault.to_string());
         assert_eq!(foretold(), None);
-        for number in 1..=base.segment() {
+        for number in 1..=base.segment {
             let (path, good, _) = used(&home, number);
             std::fs::write(&path, &good[..4_096]).unwrap();
             let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
-            assert_eq!(foretold(), came.clone().filter(|_| number == base.segment()), "{number}: {came:?}");
+            assert_eq!(foretold(), came.clone().filter(|_| number == base.segment), "{number}: {came:?}");
             std::fs::write(&path, good).unwrap();
         }
         // Without the segment that it needs, and then without any.
-        for number in (1..=base.segment()).rev() {
+        for number in (1..=base.segment).rev() {
             std::fs::remove_file(used(&home, number).0).unwrap();
             let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
             assert!(came.is_some() && foretold() == came, "{number}: {came:?}");

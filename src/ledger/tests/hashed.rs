@@ -43,7 +43,7 @@ fn every_field_that_has_a_future_counts_in_the_hash() {
         |(principal, key)| hash::switch(*principal, *key),
         &[|row| row.0 = BOB, |row| row.1.0[0] = 1],
     );
-    let breaker = BreakerRow { quantity: Shares(5), interval_ms: 7, tripped: false };
+    let breaker = BreakerState { quantity: Shares(5), interval_ms: 7, tripped: false };
     each_counts(
         &(ALICE, ApiKey::ZERO, breaker),
         |(principal, key, row)| hash::breaker(*principal, *key, row),

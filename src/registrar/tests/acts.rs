@@ -1,7 +1,7 @@
 use super::*;
+use crate::domain::BreakerState;
 use crate::domain::{ApiKey, Outcome, Side};
 use crate::ledger::tests::order;
-use crate::registry::BreakerState;
 use proptest::prelude::*;
 
 #[test]
@@ -97,13 +97,14 @@ fn a_deposit_wallet_is_linked_once_and_for_good() {
 #[test]
 fn a_credited_deposit_wallet_belongs_to_nobody_until_it_is_linked() {
     let mut rig = Rig::new();
-    let credited = rig.credit_as(WalletKind::Deposit, address(2), 5, "a").expect("room");
+    assert_eq!(rig.credit_as(WalletKind::Deposit, address(2), 5, "a"), Ok(false));
     assert_eq!(rig.follow(), 2, "the wallet and its money");
-    assert_eq!(rig.registry().wallet(credited.wallet).principal(), None);
-    assert!(rig.credit_as(WalletKind::Deposit, address(2), 5, "a").is_ok_and(|again| again.repeated));
+    let credited = rig.registry().wallet_of(&address(2)).expect("known");
+    assert_eq!(rig.registry().wallet(credited).principal(), None);
+    assert_eq!(rig.credit_as(WalletKind::Deposit, address(2), 5, "a"), Ok(true));
     assert!(rig.credit(address(2), 2, "b").is_ok(), "a known wallet's kind need not be said");
     assert_eq!(rig.credit_as(WalletKind::Eoa, address(2), 1, "c"), Err(Refusal::WalletOfOtherKind));
-    assert_eq!(rig.registrar.link(NOW, address(2), address(1)), Ok(credited.wallet));
+    assert_eq!(rig.registrar.link(NOW, address(2), address(1)), Ok(credited));
     assert_eq!(rig.balance(address(2)), Collateral(7));
     rig.check_restart();
 }
@@ -136,13 +137,13 @@ fn any_wallet_names_the_principal_that_is_frozen() {
     rig.follow();
     let safe = derive::safe(&address(1));
     for frames in [1, 0] {
-        assert_eq!(rig.registrar.freeze(NOW, &safe), Ok(owner));
+        assert_eq!(rig.registrar.set_frozen(NOW, &safe, true), Ok(owner));
         assert!(rig.registry().wallet(owner).frozen());
         assert_eq!(rig.follow(), frames);
     }
     rig.check_restart();
     for frames in [1, 0] {
-        assert_eq!(rig.registrar.unfreeze(NOW, &address(1)), Ok(owner));
+        assert_eq!(rig.registrar.set_frozen(NOW, &address(1), false), Ok(owner));
         assert!(!rig.registry().wallet(owner).frozen());
         assert_eq!(rig.follow(), frames);
     }
@@ -193,21 +194,20 @@ fn the_key_of_nonce_0_leaves_no_frame_of_its_own() {
 }
 
 #[test]
-fn a_repeated_reference_gives_the_first_result() {
+fn under_a_repeated_reference_nothing_is_done() {
     let mut rig = Rig::new();
-    let first = rig.credit(address(1), 500, "a").expect("room");
+    assert_eq!(rig.credit(address(1), 500, "a"), Ok(false));
     assert_eq!(rig.follow(), 4, "the owner's wallets and the money");
     let later = TimeMs(NOW.0 + 5);
     let order = MoneyOrder { wallet: address(1), amount: Collateral(500), reference: "a", kind: None };
-    let again = rig.registrar.credit(later, &order);
-    assert_eq!(again, Ok(MoneyResult { repeated: true, ..first }));
-    assert_eq!(rig.restarted().credit(later, &order), again, "also after a restart");
+    assert_eq!(rig.registrar.credit(later, &order), Ok(true));
+    assert_eq!(rig.restarted().credit(later, &order), Ok(true), "also after a restart");
     assert_eq!((rig.follow(), rig.balance(address(1))), (0, Collateral(500)));
 
-    let debit = rig.debit(address(1), 200, "b").expect("covered");
-    assert_eq!(rig.debit(address(1), 200, "b"), Ok(MoneyResult { repeated: true, ..debit }));
+    assert_eq!(rig.debit(address(1), 200, "b"), Ok(false));
+    assert_eq!(rig.debit(address(1), 200, "b"), Ok(true));
     assert_eq!((rig.follow(), rig.balance(address(1))), (1, Collateral(300)));
-    assert_eq!(rig.debit(address(1), 300, "c").map(|result| result.repeated), Ok(false), "to the last");
+    assert_eq!(rig.debit(address(1), 300, "c"), Ok(false), "to the last");
     assert_eq!(rig.balance(address(1)), Collateral::ZERO);
     rig.check_restart();
 }
@@ -215,7 +215,8 @@ fn a_repeated_reference_gives_the_first_result() {
 #[test]
 fn a_debit_tells_the_shards_that_rely_on_the_money() {
     let mut rig = Rig::new();
-    let wallet = rig.credit(address(1), 500, "a").expect("room").wallet;
+    rig.credit(address(1), 500, "a").expect("room");
+    let wallet = rig.registry().wallet_of(&address(1)).expect("known");
     let cells = Arc::clone(&rig.registrar.cells);
     cells.watch(wallet, ShardNo(1));
     rig.debit(address(1), 100, "b").expect("covered");
@@ -298,8 +299,10 @@ fn time_never_runs_backwards() {
     let mut rig = Rig::new();
     rig.credit(address(1), 1, "a").expect("room");
     let order = MoneyOrder { wallet: address(1), amount: Collateral(1), reference: "b", kind: None };
-    let earlier = rig.registrar.credit(TimeMs(5), &order).expect("room");
-    assert_eq!(earlier.time, NOW);
+    rig.registrar.credit(TimeMs(5), &order).expect("room");
+    rig.follow();
+    assert_eq!(rig.ledger.time(), NOW);
+    assert!(rig.ledger.references().all(|(_, row)| row.time == NOW));
 }
 
 #[derive(Clone, Debug)]
@@ -345,8 +348,8 @@ fn run(rig: &mut Rig, act: &Act) -> Result<(), Refusal> {
     match *act {
         Act::Owner(owner) => registrar.owner(NOW, party(owner)).map(|_| ()),
         Act::Link(wallet, owner) => registrar.link(NOW, party(wallet), party(owner)).map(|_| ()),
-        Act::Freeze(wallet) => registrar.freeze(NOW, &party(wallet)).map(|_| ()),
-        Act::Unfreeze(wallet) => registrar.unfreeze(NOW, &party(wallet)).map(|_| ()),
+        Act::Freeze(wallet) => registrar.set_frozen(NOW, &party(wallet), true).map(|_| ()),
+        Act::Unfreeze(wallet) => registrar.set_frozen(NOW, &party(wallet), false).map(|_| ()),
         Act::CreateKey(owner, number) => registrar.create_key(NOW, party(owner), nonce(number)).map(|_| ()),
         Act::RevokeKey(owner, number) => {
             let made = registrar.derive_key(party(owner), nonce(number))?;
@@ -393,7 +396,7 @@ fn an_owner_that_was_frozen_and_still_has_orders_is_named_after_a_restart() {
         rig.registrar.append(&record);
     }
     for byte in [1, 2] {
-        rig.registrar.freeze(NOW, &address(byte)).expect("room");
+        rig.registrar.set_frozen(NOW, &address(byte), true).expect("room");
     }
     assert_eq!(rig.registrar.next_frozen(), None, "the act itself removes the orders");
     let mut restarted = rig.restarted();

@@ -1,7 +1,8 @@
 use super::*;
 use crate::catalog::TEXT_BYTES_MAX;
 use crate::domain::ApiKey;
-use crate::registry::{BREAKERS_MAX, BreakerState, INTERVAL_MS_MAX, QUANTITY_MAX};
+use crate::domain::BreakerState;
+use crate::registry::{BREAKERS_MAX, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;
 
 type LastAct = Box<dyn FnOnce(&mut Rig) -> Result<(), Refusal>>;
@@ -107,7 +108,7 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         }
         Refusal::WalletUnlinked => {
             rig.registrar.add_wallet(NOW, address(2), WalletKind::Deposit, None);
-            Box::new(|rig| rig.registrar.freeze(NOW, &address(2)).map(|_| ()))
+            Box::new(|rig| rig.registrar.set_frozen(NOW, &address(2), true).map(|_| ()))
         }
         Refusal::WalletIsForFees => {
             rig.registrar.fee_wallet(NOW, address(9)).expect("room");

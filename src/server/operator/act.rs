@@ -114,7 +114,7 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
 fn freeze(wallet: Address, frozen: bool) -> Errand {
     Box::new(move |trade, now| {
         let registrar = registrar_of(trade);
-        let done = if frozen { registrar.freeze(now, &wallet) } else { registrar.unfreeze(now, &wallet) };
+        let done = registrar.set_frozen(now, &wallet, frozen);
         let principal = match done {
             Ok(principal) => principal,
             Err(refusal) => return refused(refusal, &hex(wallet.as_bytes())),
@@ -227,10 +227,10 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
             MoneyDirection::Debit => registrar.debit(now, &order),
         };
         match done {
-            Ok(result) => said(|json| {
+            Ok(repeated) => said(|json| {
                 json.key("wallet").address(&wallet).key("direction").text(word);
                 json.key("amount").millionths_text(amount.0).key("ref").text(&reference);
-                json.key("repeated").boolean(result.repeated);
+                json.key("repeated").boolean(repeated);
                 // A credit may have made it, and its kind stays.
                 let row = registrar.registry().wallet_of(&wallet).map(|row| registrar.registry().wallet(row));
                 if let Some(row) = row {

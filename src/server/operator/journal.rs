@@ -106,15 +106,15 @@ impl Shelf {
 
     /// Compares the snapshots up to position `at` with the state before the frame there.
     fn meet(&mut self, at: Position, ledger: &Ledger) {
-        while let Some(kept) = self.ahead.pop_if(|kept| kept.position() <= at) {
-            let file = kept.file().display();
-            if ledger.end() <= kept.position() && kept.hash() == ledger.state_hash() {
+        while let Some(kept) = self.ahead.pop_if(|kept| kept.position <= at) {
+            let file = kept.file.display();
+            if ledger.end() <= kept.position && kept.hash == ledger.state_hash() {
                 self.good.push(format!("snapshot {file}: good"));
             } else {
                 self.wrong.push(format!(
                     "snapshot {file}: state hash: expected {:032x}, found {:032x}",
                     ledger.state_hash(),
-                    kept.hash()
+                    kept.hash
                 ));
             }
         }
@@ -139,9 +139,9 @@ fn apply(data_dir: &Path, log_path: Option<&Path>) -> Result<Applied, String> {
     shelf.meet(survey.end, &ledger);
     if !survey.in_use {
         let ahead = shelf.ahead.drain(..);
-        shelf.wrong.extend(
-            ahead.map(|kept| format!("snapshot {}: is ahead of the segments", kept.file().display())),
-        );
+        shelf
+            .wrong
+            .extend(ahead.map(|kept| format!("snapshot {}: is ahead of the segments", kept.file.display())));
     }
     let begun =
         base.as_ref().map(|base| begins(data_dir, base)).transpose().map_err(|fault| fault.to_string())?;
@@ -159,7 +159,7 @@ fn load(snapshot: &mut SnapshotReader) -> Result<Ledger, Fault> {
         }
     }
     let hash = ledger.recounted_hash();
-    if hash == snapshot.base().hash() && hash == ledger.state_hash() {
+    if hash == snapshot.base().hash && hash == ledger.state_hash() {
         Ok(ledger)
     } else {
         Err(snapshot.meaningless("state hash of the rows", 0))
@@ -179,7 +179,7 @@ fn beginning(data_dir: &Path) -> Result<(Option<Base>, Ledger), Fault> {
 
 fn begins(data_dir: &Path, base: &Base) -> Result<String, Fault> {
     let gone = journal::gone(data_dir)?;
-    Ok(format!("{gone}; begins at the snapshot of position {}", base.position().0))
+    Ok(format!("{gone}; begins at the snapshot of position {}", base.position.0))
 }
 
 fn decode(frame: &Frame<'_>) -> Result<Record, Stop> {

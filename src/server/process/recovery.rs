@@ -60,8 +60,8 @@ pub(crate) fn load(
 fn check(reader: &Reader, base: &Base) -> Result<(), &'static str> {
     let ledger = reader.ledger();
     match () {
-        () if ledger.state_hash() != base.hash() => Err("state hash"),
-        () if ledger.end() > base.position() => Err("position of the state"),
+        () if ledger.state_hash() != base.hash => Err("state hash"),
+        () if ledger.end() > base.position => Err("position of the state"),
         () => Ok(()),
     }
 }

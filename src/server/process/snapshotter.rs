@@ -329,7 +329,7 @@ impl Snapshotter {
         self.parts.segments.correct(&mut base);
         let written = self.parts.snapshots.write(&mut base, hash, |out| reader.keep(out));
         let written = written.map_err(|fault| fault.to_string())?;
-        self.parts.last_segment = base.segment();
+        self.parts.last_segment = base.segment;
         self.hand_over(&base).map_err(|fault| fault.to_string())?;
         self.parts.snapshots.forget_old().map_err(|fault| fault.to_string())?;
         self.give_back();
@@ -348,7 +348,7 @@ impl Snapshotter {
         let archive = self.parts.snapshots.archive_of(base, &self.parts.archive)?;
         self.before = std::mem::replace(&mut self.parts.archive, archive.clone());
         for handover in &self.shared.snapshots.handovers {
-            handover.archive.force_push((base.position(), archive.clone()));
+            handover.archive.force_push((base.position, archive.clone()));
         }
         for no in self.shared.plan.topology.followers() {
             self.shared.wakers[no].ring();

@@ -3,11 +3,11 @@
 
 use super::Trade;
 use super::work::{Asker, Form, Refused};
-use crate::domain::{ApiKey, Position, Reject, TimeMs, WalletNo};
+use crate::domain::{ApiKey, BreakerState, Position, Reject, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
 use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
-use crate::registry::{BreakerRow, BreakerState, Registry};
+use crate::registry::{BreakerRow, Registry};
 use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
 use crate::server::requests::caller::Caller;
