@@ -217,6 +217,7 @@ impl Exchange {
         assert_eq!(state(&self.kept), state(&self.reader), "what followed from a snapshot is the same state");
         let snapshots = Snapshots::alone(self.directory.path());
         let over = self.kept.ledger.over();
+        self.base.position = Position(self.next);
         snapshots.archive(&mut self.base, over, archived_again).expect("written");
         self.kept.forget_over();
         let kept = sections(&self.kept);

@@ -475,6 +475,7 @@ fn archive_row(bytes: &[u8]) -> ArchiveRow {
 
 #[test]
 fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_them() {
+    const ROWS_MAX: u64 = crate::journal::archive::ROWS_MAX as u64;
     let (mut bench, mut all) = bench(&[3]);
     let snapshots = snapshots_on(&bench, Disk::default());
     let mut seen = 0;
@@ -493,21 +494,34 @@ fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_th
             assert!(alike.contains(&row.row) && alike.len() as u64 == (seen - row.id_prefix).div_ceil(50));
         }
         assert_eq!(archive.at(Position(64 * seen), bytes_of).unwrap(), None);
-        let mut stamps = Vec::new();
-        let taken = archive.stamps(
-            |highest| highest == 999 + seen,
-            |bytes| {
-                stamps.extend_from_slice(bytes);
-                Ok(())
-            },
-        );
-        taken.unwrap();
-        assert_eq!(stamps.len() as u64, 8 * seen);
+        let runs = seen.div_ceil(ROWS_MAX);
+        for wanted in [1, runs] {
+            let (mut stamps, mut highest) = (0, Vec::new());
+            let taken = archive.stamps(
+                |stamp| {
+                    highest.push(stamp);
+                    highest.len() as u64 <= wanted
+                },
+                |bytes| {
+                    stamps += bytes.len() as u64 / 8;
+                    Ok(())
+                },
+            );
+            taken.unwrap();
+            let asked = runs.min(wanted + 1);
+            let of_runs = (0..asked).map(|run| 999 + seen.min((runs - run) * ROWS_MAX));
+            assert!(highest.iter().copied().eq(of_runs), "{highest:?}");
+            assert_eq!(stamps, seen - (runs - wanted) * ROWS_MAX);
+        }
         add(&mut bench, &mut all, 3);
     }
     let files = std::fs::read_dir(bench.home.data.path().join("snapshots")).unwrap();
     let runs = files.filter(|file| file.as_ref().unwrap().path().extension().is_some_and(|end| end == "run"));
-    assert_eq!(runs.count(), 2, "a run for each snapshot that is kept");
+    assert_eq!(
+        runs.count() as u64,
+        seen.div_ceil(ROWS_MAX) + 1,
+        "the older snapshot's last run was rewritten"
+    );
 }
 
 #[test]

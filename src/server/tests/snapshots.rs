@@ -9,13 +9,13 @@ use std::time::Duration;
 
 use super::{Client, Trader, hex, options, says, seed, until};
 use crate::domain::text::parse_hex;
-use crate::domain::{Side, TokenId};
+use crate::domain::{OrderId, Side, TokenId};
 use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
 use crate::memory::sections::{Name, Sink};
 use crate::server::operator::journal::verify;
 use crate::server::plan::options::Options;
 use crate::server::plan::{Start, plan_on};
-use crate::server::process::clock::Clock;
+use crate::server::process::clock::{self, Clock};
 use crate::server::process::snapshotter::Pace;
 use crate::server::process::start::{End, Running, start};
 
@@ -88,11 +88,19 @@ impl Site {
 
     /// An order that rests for a moment and costs nothing.
     fn churn(&mut self) {
-        let (id, body) = self.maker.order(&self.tokens[0], Side::Buy, 10, 5);
-        says(&self.client.ask(&self.maker.request("POST", "/order", &body)), 200, "\"status\":\"live\"");
+        let order = self.maker.order(&self.tokens[0], Side::Buy, 10, 5);
+        self.rests_for_a_moment(&order);
+    }
+
+    fn rests_for_a_moment(&mut self, (id, body): &(OrderId, String)) {
+        says(&self.posts(body), 200, "\"status\":\"live\"");
         let body = format!("{{\"orderID\":\"{}\"}}", hex(&id.0));
         says(&self.client.ask(&self.maker.request("DELETE", "/order", &body)), 200, &hex(&id.0));
         self.over.push(hex(&id.0));
+    }
+
+    fn posts(&mut self, body: &str) -> (u16, String) {
+        self.client.ask(&self.maker.request("POST", "/order", body))
     }
 
     /// Waits until segments have all that was answered.
@@ -222,6 +230,47 @@ fn all_that_is_over_leaves(data: &tempfile::TempDir, options: &Options, in_memor
     }
     site.end();
     verified(data.path(), options);
+}
+
+/// Orders of three archives, in the order of their stamps, and with the newest stamp in the oldest archive.
+#[test]
+fn what_a_full_memory_of_digests_knows_and_forgot_is_the_same_after_a_start_from_archives() {
+    const DIGESTS: usize = 16;
+    for is_newest_first in [false, true] {
+        let data = tempfile::tempdir().expect("a directory");
+        let options = Options { sizes_digests: DIGESTS as u64, ..options(&data, 1) };
+        let mut site = Site::open(&options, &Disk::default(), ONLY_ASKED);
+        let mut stamped = clock::wall();
+        let mut orders: Vec<_> = (0..3 * DIGESTS)
+            .map(|_| {
+                until("each has a stamp of its own", || stamped < clock::wall());
+                stamped = clock::wall();
+                site.maker.order(&site.tokens[0], Side::Buy, 10, 5)
+            })
+            .collect();
+        let known = orders.split_off(orders.len() - DIGESTS);
+        let forgotten = orders;
+        let (newest, others) = known.split_last().expect("some");
+        let first: &[_] = if is_newest_first { std::slice::from_ref(newest) } else { &[] };
+        let last: &[_] = if is_newest_first { &[] } else { std::slice::from_ref(newest) };
+        for order in first.iter().chain(&forgotten).chain(others).chain(last) {
+            site.rests_for_a_moment(order);
+        }
+        assert_eq!(site.snapshot().0, 200);
+        until("all leave memory", || site.metric("outcry_orders_in_memory") == 0);
+        assert_eq!(files(data.path(), ".run").len(), 3);
+        for _ in 0..2 {
+            for (_, body) in &known {
+                says(&site.posts(body), 200, "\"status\":\"live\"");
+            }
+            for (_, body) in &forgotten {
+                says(&site.posts(body), 400, "too old");
+            }
+            says(&site.read("/data/orders"), 200, "\"data\":[]");
+            site = site.restart(&options, &Disk::default(), ONLY_ASKED);
+        }
+        site.end();
+    }
 }
 
 #[test]
