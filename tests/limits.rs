@@ -14,10 +14,10 @@ mod names;
 use fast::Fast;
 use language::{Command, MarketLine, OrderLine, Setup, parse};
 use names::Names;
-use outcry::domain::{Collateral, MarketNo, OrderId, Reject, Shares, TimeMs, WalletNo};
-use outcry::journal::Follower;
+use outcry::domain::{Collateral, MarketNo, OrderId, Position, Reject, Shares, TimeMs, WalletNo};
 use outcry::journal::layout::order::{FILLS_MAX, REMOVALS_MAX};
 use outcry::journal::layout::{MoneyDirection, OrdersRemoved, Record, RemovalReason};
+use outcry::journal::{FRAME_BYTES_MAX, Follower, Log};
 use outcry::shard::{
     CancelRefusal, IfGone, LEAVING_PER_PIECE, Leaving, OrderScope, PlaceOrder, Placed, Refusal, Replace,
     Status, TombstoneRefusal,
@@ -154,8 +154,20 @@ fn a_new_tick_that_more_orders_are_off_than_one_frame_holds_takes_several() {
         }
     }
     let log = Arc::clone(&venue.fast.log);
-    let mut follower = Follower::new(Arc::clone(&log), log.claimed(), None);
     let coarser = outcry::domain::Tick::new(100).unwrap();
+    // There is room for one frame, but not for both.
+    let filler =
+        OrdersRemoved { time: NOW, reason: RemovalReason::Operator, orders: vec![Position(0); 1_000] };
+    let mut payload = Vec::new();
+    filler.encode(&mut payload);
+    while Log::slack(1) + 2 * FRAME_BYTES_MAX as u64 <= log.room() {
+        log.append(OrdersRemoved::KIND, &payload);
+    }
+    let claimed = log.claimed();
+    assert_eq!(venue.fast.owner(MARKET).set_tick(NOW, MARKET, coarser), Err(Reject::Busy.into()));
+    assert_eq!((log.claimed(), venue.fast.owner(MARKET).resting_count()), (claimed, orders as usize));
+    log.free(claimed);
+    let mut follower = Follower::new(Arc::clone(&log), log.claimed(), None);
     assert_eq!(venue.fast.owner(MARKET).set_tick(NOW, MARKET, coarser), Ok(orders as usize));
     assert_eq!(venue.fast.owner(MARKET).resting_count(), 0);
     let mut frames = Vec::new();
@@ -309,11 +321,8 @@ fn a_short_log_refuses_orders_first_and_cancels_last_and_loses_nothing() {
     venue.place("alice buy yes 49 x1 gtc #b");
     let order = venue.order("bob buy yes 40 x1 gtc #c");
     let (alice, bob) = (venue.wallet("alice"), venue.wallet("bob"));
-    let filler = OrdersRemoved {
-        time: NOW,
-        reason: RemovalReason::Operator,
-        orders: vec![outcry::domain::Position(0); 32_000],
-    };
+    let filler =
+        OrdersRemoved { time: NOW, reason: RemovalReason::Operator, orders: vec![Position(0); 32_000] };
     let mut payload = Vec::new();
     filler.encode(&mut payload);
     let log = Arc::clone(&venue.fast.log);
