@@ -9,7 +9,7 @@
 //!    closed.
 
 use std::fs::File;
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -239,26 +239,38 @@ impl Running {
     /// Says at `path` which ports were bound.
     pub(crate) fn write_ports(&self, path: &Path) -> Result<(), String> {
         let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
-        let beside = beside(path);
-        let written = std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, path));
+        let written = make_beside(path).and_then(|(beside, mut file)| {
+            let named = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&beside, path));
+            if named.is_err() {
+                let _ = std::fs::remove_file(&beside);
+            }
+            named
+        });
         written.map_err(|fault| no_ports_file(path, &fault))
     }
 }
 
 /// Refuses a path at which [`Running::write_ports`] would fail.
 pub(crate) fn try_ports_file(path: &Path) -> Result<(), String> {
-    let beside = beside(path);
     let tried = if path.is_dir() {
         Err(ErrorKind::IsADirectory.into())
     } else {
-        File::create(&beside).and_then(|_| std::fs::remove_file(&beside))
+        make_beside(path).and_then(|(beside, _)| std::fs::remove_file(&beside))
     };
     tried.map_err(|fault| no_ports_file(path, &fault))
 }
 
-/// Where a ports file is written before it is renamed, so that nobody reads half of it.
-fn beside(path: &Path) -> PathBuf {
-    path.with_extension("new")
+/// Makes the file in which a ports file is written before it is renamed, so that nobody reads half of it. It has a name
+/// that no other file has: the process's number, or the next that is free.
+fn make_beside(path: &Path) -> std::io::Result<(PathBuf, File)> {
+    let mut number = std::process::id();
+    loop {
+        let beside = path.with_extension(format!("new-{number}"));
+        match File::create_new(&beside) {
+            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => number += 1,
+            made => return made.map(|file| (beside, file)),
+        }
+    }
 }
 
 fn no_ports_file(path: &Path, fault: &std::io::Error) -> String {
@@ -279,7 +291,7 @@ mod tests {
     use crate::server::plan::options::Options;
     use crate::server::plan::topology::Wait;
     use crate::server::plan::{Start, plan_on};
-    use std::io::{Read, Write};
+    use std::io::Read;
     use std::net::TcpStream;
 
     /// A server on a data directory of its own, which goes away with it.
@@ -546,6 +558,26 @@ mod tests {
         let plan = plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan");
         let fault = start(plan, Clock::real()).err().expect("refused");
         assert!(fault.contains("is taken by another process"), "{fault}");
+        assert_eq!(running.stop(), End::Clean);
+    }
+    #[test]
+    fn a_ports_file_leaves_what_is_beside_it_as_it_was() {
+        let mut running = serve(1, |_| ());
+        let folder = tempfile::tempdir().expect("a directory");
+        let path = folder.path().join("run.json");
+        let others = ["run".to_owned(), "run.new".to_owned(), format!("run.new-{}", std::process::id())];
+        for other in &others {
+            std::fs::write(folder.path().join(other), other).expect("written");
+        }
+        try_ports_file(&path).expect("it may be written");
+        running.write_ports(&path).expect("it is written");
+        let ports = format!("{{\"http\":{},\"admin\":{}}}\n", running.http().port(), running.admin().port());
+        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), ports);
+        for other in &others {
+            assert_eq!(&std::fs::read_to_string(folder.path().join(other)).expect("it is there"), other);
+        }
+        let count = std::fs::read_dir(folder.path()).expect("a directory").count();
+        assert_eq!(count, others.len() + 1, "nothing else is left");
         assert_eq!(running.stop(), End::Clean);
     }
 }
