@@ -1,10 +1,11 @@
 //! Answers to requests that nobody takes: written at once, in their place in the line.
 
+use super::CoreLoop;
 use super::serve::Step;
 use crate::domain::{Position, Reject};
 use crate::http;
 use crate::http::respond::{self, Extras};
-use crate::server::connections::connection::{Connection, Hears, Intent, Line};
+use crate::server::connections::connection::{Connection, Door, Hears, Intent, Line};
 
 /// Opens a request and answers it at once.
 pub(super) fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
@@ -13,8 +14,15 @@ pub(super) fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
     line.ready(number, Position(0));
 }
 
-/// Answers bytes that become no request, and hears no more of them.
-pub(super) fn answer_bytes(connection: &mut Connection, write: impl FnOnce(&mut Vec<u8>)) -> Step {
+/// Answers bytes that become no request, and hears no more of them; a page that they come from may read why.
+pub(super) fn answer_bytes(
+    core: &CoreLoop,
+    connection: &mut Connection,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> Step {
+    if connection.door == Door::Public {
+        connection.line.page = core.shared.plan.pages.page(http::origin_of(connection.input.unread()));
+    }
     let number = connection.line.next_number();
     answer_now(&mut connection.line, write);
     if http::asks_head(connection.input.unread()) {
@@ -24,8 +32,8 @@ pub(super) fn answer_bytes(connection: &mut Connection, write: impl FnOnce(&mut 
 }
 
 /// Refuses what a server that ends has not taken.
-pub(super) fn refuse_rest(connection: &mut Connection) {
-    answer_bytes(connection, |out| {
+pub(super) fn refuse_rest(core: &CoreLoop, connection: &mut Connection) {
+    answer_bytes(core, connection, |out| {
         write_refusal(out, Reject::Recovering, 503, respond::Connection::Close);
     });
 }

@@ -316,17 +316,9 @@ impl CoreLoop {
         }
     }
 
-    /// Refuses bytes that are no request; a page that they come from may read why.
+    /// Refuses bytes that are no request.
     fn refuse_bytes(&self, connection: &mut Connection, bad: BadRequest) -> Step {
-        self.note_page(connection);
-        answer_bytes(connection, |out| respond::bad_request(out, bad))
-    }
-
-    /// Notes the page that bytes come from which are no request yet.
-    fn note_page(&self, connection: &mut Connection) {
-        if connection.door == Door::Public {
-            connection.line.page = self.shared.plan.pages.page(http::origin_of(connection.input.unread()));
-        }
+        answer_bytes(self, connection, |out| respond::bad_request(out, bad))
     }
 
     /// The laps up to now of the request at the front of the buffer: it was received, and may have waited for its turn
@@ -347,9 +339,8 @@ impl CoreLoop {
     /// is refused if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
         if !connection.input.hold_more(needed, self.shared.held.of(connection.door, connection.peer)) {
-            self.note_page(connection);
             let status = Reject::Busy.wire().status;
-            return answer_bytes(connection, |out| {
+            return answer_bytes(self, connection, |out| {
                 write_refusal(out, Reject::Busy, status, respond::Connection::Close);
             });
         }

@@ -233,7 +233,7 @@ impl CoreLoop {
             connection.input.arrived(count, self.shared.clock.elapsed_ns());
         }
         if connection.may_open() && !connection.input.unread().is_empty() {
-            refuse::refuse_rest(connection);
+            refuse::refuse_rest(self, connection);
         }
     }
 

@@ -285,6 +285,7 @@ impl Drop for Running {
 
 #[cfg(test)]
 mod tests {
+    mod leave;
     mod streams;
 
     use super::*;
