@@ -13,3 +13,24 @@ fn each_further_32_kib_of_a_body_are_owed_by_the_address_whatever_becomes_of_the
         site.exchange.advance(1_000);
     }
 }
+
+#[test]
+fn a_body_costs_the_same_where_nothing_wants_it() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.clob=9/9s", "allowed_origins=*"]);
+    let page = "Origin: https://app.example\r\n";
+    for (method, path, headers, status) in [
+        ("POST", "/nowhere", "", 404),
+        ("DELETE", "/book", "", 405),
+        ("GET", "/ws/market", "", 426),
+        ("OPTIONS", "/nowhere", page, 200),
+        ("OPTIONS", "/order", page, 200),
+        ("OPTIONS", "/book", &*format!("{page}Access-Control-Request-Method: GET\r\n"), 200),
+        ("POST", "/midpoints", "", 400),
+    ] {
+        site.exchange.advance(9_000);
+        let answer = site.connection.request(method, path, headers, " ".repeat(64 << 10).as_bytes()).unwrap();
+        let after = site.connection.request("GET", "/nowhere", "", b"").unwrap();
+        let left = [&answer, &after].map(|answer| answer.header("RateLimit-Remaining").unwrap_or_default());
+        assert_eq!((answer.status, left), (status, ["8", "5"]), "{method} {path}");
+    }
+}

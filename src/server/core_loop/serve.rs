@@ -5,7 +5,7 @@ use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
 use crate::http::route::{Allowed, NoRoute};
-use crate::http::{self, BadRequest, Class, Endpoint, Head, Method, Query, websocket};
+use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::connections::connection::{
     Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
@@ -370,10 +370,10 @@ impl CoreLoop {
         let route = match http::route(head.method, head.host, head.path, query, self.prefixes) {
             Ok(route) => route,
             Err(reason) if head.method == Method::Options && line.page.is_some() => {
-                return self.preflight(line, head, reason);
+                return self.preflight(line, request, reason);
             }
             Err(reason) => {
-                return self.answer_nothing(line, connection, |out, extras| {
+                return self.answer_nothing(line, request, |out, extras| {
                     respond::no_route(out, reason, extras);
                 });
             }
@@ -482,7 +482,8 @@ impl CoreLoop {
 
     /// Answers a browser that asks what a page may send. It costs what the request would that the page wants to send,
     /// so that one with no reads left can still cancel; without a route, what is asked for nothing costs.
-    fn preflight(&self, line: &mut Line, head: &Head<'_>, reason: NoRoute) -> Step {
+    fn preflight(&self, line: &mut Line, request: &Request<'_>, reason: NoRoute) -> Step {
+        let head = &request.head;
         let connection = connection_word(head.keep_alive);
         let allowed = match reason {
             NoRoute::WrongMethod(allowed) => allowed,
@@ -493,11 +494,11 @@ impl CoreLoop {
             .wanted_method
             .and_then(|wanted| http::route(wanted, head.host, head.path, query, self.prefixes).ok());
         let Some(wanted) = wanted else {
-            return self.answer_nothing(line, connection, |out, extras| {
+            return self.answer_nothing(line, request, |out, extras| {
                 respond::preflight(out, allowed, extras);
             });
         };
-        if line.toll.pay(&self.shared.limits, wanted.endpoint, 0, self.moment).is_err() {
+        if line.toll.pay(&self.shared.limits, wanted.endpoint, request.body.len(), self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         let extras = Extras { connection, rate_limit: line.toll.head(), ..Extras::default() };
@@ -509,10 +510,11 @@ impl CoreLoop {
     fn answer_nothing(
         &self,
         line: &mut Line,
-        connection: respond::Connection,
+        request: &Request<'_>,
         write: impl FnOnce(&mut Vec<u8>, &Extras<'_>),
     ) -> Step {
-        if line.toll.pay_for_nothing(&self.shared.limits, self.moment).is_err() {
+        let connection = connection_word(request.head.keep_alive);
+        if line.toll.pay_for_nothing(&self.shared.limits, request.body.len(), self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         let extras = Extras { connection, rate_limit: line.toll.head(), ..Extras::default() };
@@ -522,10 +524,10 @@ impl CoreLoop {
 
     /// A request to become a stream; only the feed's loop has streams.
     fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
-        let connection = connection_word(request.head.keep_alive);
         let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
-            return self.answer_nothing(line, connection, respond::upgrade_required);
+            return self.answer_nothing(line, request, respond::upgrade_required);
         };
+        let connection = connection_word(request.head.keep_alive);
         if !self.has_recovered() {
             refuse_for(line, Reject::Recovering, 503, connection);
             return Step::Took;
@@ -537,7 +539,7 @@ impl CoreLoop {
         if self.mesh.no() != feed {
             return Step::Move(feed);
         }
-        if line.toll.pay(&self.shared.limits, endpoint, 0, self.moment).is_err() {
+        if line.toll.pay(&self.shared.limits, endpoint, request.body.len(), self.moment).is_err() {
             return refuse_or_hold(line, connection);
         }
         respond::switching_protocols(line.output(), &websocket::accept_key(key));

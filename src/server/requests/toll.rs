@@ -86,20 +86,34 @@ impl Toll {
         body_bytes: usize,
         now: Moment,
     ) -> Result<(), Reject> {
-        let (costs, before) = ([(self.address, Cost::ONE)], self.next);
-        let settled = self.settle(Step::Address, limits, &costs, scopes(endpoint), now);
-        if before < self.next {
-            let more = u32::try_from(body_bytes / BODY_BYTES_OF_COST).unwrap_or(u32::MAX);
-            let owed = |&scope| Due { party: self.address, scope, cost: Cost { now: more, paid: 0 } };
-            scopes(endpoint).iter().map(owed).for_each(|due| limits.owe(due, now));
-        }
-        settled
+        self.pay_in(scopes(endpoint), limits, body_bytes, now)
     }
 
     /// Counts a request that asks for nothing there is: an unknown path, a wrong method, a stream without an upgrade.
-    pub(crate) fn pay_for_nothing(&mut self, limits: &RateLimits, now: Moment) -> Result<(), Reject> {
-        let costs = [(self.address, Cost::ONE)];
-        self.settle(Step::Address, limits, &costs, &[Scope::Clob], now)
+    pub(crate) fn pay_for_nothing(
+        &mut self,
+        limits: &RateLimits,
+        body_bytes: usize,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        self.pay_in(&[Scope::Clob], limits, body_bytes, now)
+    }
+
+    fn pay_in(
+        &mut self,
+        scopes: &[Scope],
+        limits: &RateLimits,
+        body_bytes: usize,
+        now: Moment,
+    ) -> Result<(), Reject> {
+        let (costs, before) = ([(self.address, Cost::ONE)], self.next);
+        let settled = self.settle(Step::Address, limits, &costs, scopes, now);
+        if before < self.next {
+            let more = u32::try_from(body_bytes / BODY_BYTES_OF_COST).unwrap_or(u32::MAX);
+            let owed = |&scope| Due { party: self.address, scope, cost: Cost { now: more, paid: 0 } };
+            scopes.iter().map(owed).for_each(|due| limits.owe(due, now));
+        }
+        settled
     }
 
     /// Counts the request by the owner of its key.
