@@ -100,9 +100,7 @@ pub(crate) struct Carried {
     /// The key whose orders are cancelled when it is lost.
     answers_for: Option<KeyName>,
     /// What came in and is not used yet.
-    unread: Vec<u8>,
-    /// When the first of it came.
-    came_ns: u64,
+    input: Option<Input>,
     /// How far a chunked body in it is decoded, which happens in place.
     chunked: Option<Chunks>,
     /// Whether `100 Continue` was sent.
@@ -208,8 +206,7 @@ impl Connection {
     pub(crate) fn carried(&mut self) -> Carried {
         Carried {
             answers_for: self.line.answers_for,
-            unread: self.input.unread().to_vec(),
-            came_ns: self.input.came_ns(),
+            input: Some(self.input.take()),
             chunked: self.chunked.take(),
             continued: self.continued,
         }
@@ -217,13 +214,13 @@ impl Connection {
 
     /// Continues with what it took along from another loop; true if there is something unread.
     pub(crate) fn go_on(&mut self, carried: Carried) -> bool {
-        let Carried { answers_for, unread, came_ns, chunked, continued } = carried;
+        let Carried { answers_for, input, chunked, continued } = carried;
         self.line.answers_for = answers_for;
         (self.chunked, self.continued) = (chunked, continued);
-        if !unread.is_empty() {
-            self.input.refill(&unread, came_ns);
+        if let Some(input) = input {
+            self.input = input;
         }
-        !unread.is_empty()
+        !self.input.unread().is_empty()
     }
 
     /// True if nothing more will be asked and everything that was is answered and sent.
@@ -275,5 +272,21 @@ impl Connection {
     /// True if another request may be taken from the input.
     pub(crate) fn may_open(&self) -> bool {
         self.line.has_room() && self.may_ask()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_moves_to_another_loop_came_when_it_did() {
+        let (mut one, mut other) = (Connection::empty(), Connection::empty());
+        one.input.arrived(10, 5);
+        one.input.arrived(10, 8);
+        assert!(other.go_on(one.carried()));
+        assert_eq!((other.input.unread().len(), other.input.came_ns()), (20, 5));
+        other.input.used(10);
+        assert_eq!((other.input.unread().len(), other.input.came_ns()), (10, 8));
     }
 }

@@ -10,7 +10,6 @@ use crate::reader::Channel;
 use crate::server::connections::connection::{
     Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
 };
-use crate::server::connections::socket::{Interest, Watched};
 use crate::server::connections::{Client, List};
 use crate::server::operator::admin;
 use crate::server::reading::{self, Reading};
@@ -205,13 +204,11 @@ impl CoreLoop {
                     self.connections.note_signing(slot, &mut connection, body_bytes);
                     break false;
                 }
-                Step::Move(to) => match self.send_away(slot, connection, to) {
-                    None => return true,
-                    Some(back) => {
-                        connection = back;
-                        break true;
-                    }
-                },
+                Step::Move(to) if !self.mesh.may_post(to) => break true,
+                Step::Move(to) => {
+                    self.send_away(slot, connection, to);
+                    return true;
+                }
             }
         };
         if again {
@@ -546,33 +543,15 @@ impl CoreLoop {
         Step::Upgraded(if endpoint == Endpoint::UserStream { Channel::User } else { Channel::Market })
     }
 
-    /// Moves a connection to another loop; gives it back if that loop has no room now.
-    fn send_away(
-        &mut self,
-        slot: u32,
-        mut connection: Box<Connection>,
-        to: usize,
-    ) -> Option<Box<Connection>> {
-        let client = connection.socket.take().expect("taken connections have a client");
-        let _ = self.watch.remove(&client);
+    /// Moves a connection to another loop, which has room for it.
+    fn send_away(&mut self, slot: u32, mut connection: Box<Connection>, to: usize) {
         let carried = connection.carried();
+        let client = connection.vacate().expect("taken connections have a client");
+        let _ = self.watch.remove(&client);
+        connection.count_held(&self.shared.held);
         let letter = Letter::Moved(Box::new(MovedClient { client, peer: connection.peer, carried }));
-        match self.mesh.post_one_way(to, letter) {
-            Ok(()) => {
-                connection.vacate();
-                connection.count_held(&self.shared.held);
-                self.connections.free(slot, connection);
-                None
-            }
-            Err(Letter::Moved(back)) => {
-                let _ = self.watch.add(&back.client, Watched::Slot(slot), Interest::READABLE);
-                connection.interest = Interest::READABLE;
-                connection.socket = Some(back.client);
-                connection.go_on(back.carried);
-                Some(connection)
-            }
-            Err(_) => unreachable!("a letter comes back as it was"),
-        }
+        self.connections.free(slot, connection);
+        self.mesh.post_one_way(to, letter).expect("may_post was asked first");
     }
 }
 

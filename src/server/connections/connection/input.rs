@@ -13,7 +13,8 @@ const INPUT_BYTES: usize = 16 << 10;
 pub(crate) const REQUEST_BYTES_MAX: usize =
     Limits::SERVED.head_bytes + Limits::SERVED.body_bytes + INPUT_BYTES;
 
-/// Arrivals that are told apart; later bytes count as come with the last of them.
+/// Arrivals that are told apart; later bytes count as come with the last of them, so that a deadline that such a request
+/// gives in microseconds from now on is over a little sooner.
 const ARRIVALS_MAX: usize = 16;
 
 /// The bytes that came in and are not used yet.
@@ -155,13 +156,11 @@ impl Input {
         self.end - self.start == self.bytes.len()
     }
 
-    /// Puts `bytes` in as if they had arrived.
-    pub(crate) fn refill(&mut self, bytes: &[u8], at_ns: u64) {
-        self.hold(size_for(bytes.len()));
-        self.bytes[..bytes.len()].copy_from_slice(bytes);
-        self.start = 0;
-        self.end = bytes.len();
-        self.completed(at_ns);
+    /// Takes all of it away, with the times; it counts for nobody until [`Input::count_held`].
+    pub(super) fn take(&mut self) -> Self {
+        let taken = std::mem::replace(self, Self::new());
+        self.counted_bytes = taken.counted_bytes;
+        Self { counted_bytes: 0, ..taken }
     }
 
     pub(super) fn reset(&mut self) {
