@@ -1,7 +1,8 @@
 //! Options as they are written: defaults, then the file, then the environment, then flags.
 //!
-//! One table, [`KEYS`], is all that knows the names. It drives the file (`a.b` is key `b` of table
-//! `[a]`), the environment (`OUTCRY_A_B`), `init`, `config print` and the nearest-name hint.
+//! One table is all that knows the names: [`Options`], its defaults and [`KEYS`] are made of its rows. It drives the
+//! file (`a.b` is key `b` of table `[a]`), the environment (`OUTCRY_A_B`), `init`, `config print` and the nearest-name
+//! hint.
 //! Nothing is judged here except that a value has the right form; the checks that relate one
 //! value to another are in `plan`.
 
@@ -10,122 +11,6 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::limits::Scope;
-
-/// What can be configured, as written. Units are in the key's description.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "each field is described once, in KEYS")]
-#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
-pub struct Options {
-    pub listen_http: String,
-    pub listen_admin: String,
-    pub listen_idle_s: u64,
-    pub data_dir: String,
-    pub chain_id: u64,
-    pub venue: String,
-    pub trusted_proxies: Vec<String>,
-    pub allowed_origins: Vec<String>,
-    pub host_prefixes: bool,
-    pub price_side: String,
-    pub funding: String,
-    pub cpu_policy: String,
-    pub cpu_shards: u64,
-    pub cpu_ingress: Vec<String>,
-    pub cpu_shard_cpus: Vec<String>,
-    pub cpu_reader: String,
-    pub cpu_feed: String,
-    pub cpu_journal: String,
-    pub cpu_wait: String,
-    pub journal_durability: String,
-    pub journal_log_path: String,
-    pub journal_log_bytes: u64,
-    pub journal_segment_bytes: u64,
-    pub journal_pack: bool,
-    pub journal_history_keep: String,
-    pub journal_hash_every_frames: u64,
-    pub journal_disk_free_min: u64,
-    pub sizes_resting_orders: u64,
-    pub sizes_books_bytes: u64,
-    pub sizes_wallets: u64,
-    pub sizes_markets: u64,
-    pub sizes_positions: u64,
-    pub sizes_positions_per_wallet: u64,
-    pub sizes_connections: u64,
-    pub sizes_connections_per_address: u64,
-    pub sizes_digests: u64,
-    pub auth_window_s: u64,
-    pub auth_read_window_s: u64,
-    pub auth_known_signers_bytes: u64,
-    pub orders_min_size: String,
-    pub orders_min_notional: String,
-    pub orders_open_per_owner_max: u64,
-    pub fees_rate: u64,
-    pub fees_exponent: u64,
-    pub fees_builder_share_bps: u64,
-    pub wallet_asset_format: String,
-    pub wallet_end_date_format: String,
-    pub streams_unread_bytes_max: u64,
-    pub metrics_server_timing: bool,
-    pub limits_mode: String,
-    pub limits_scopes: [String; Scope::ALL.len()],
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self {
-            listen_http: "127.0.0.1:8080".into(),
-            listen_admin: "127.0.0.1:8081".into(),
-            listen_idle_s: 75,
-            data_dir: "outcry-data".into(),
-            chain_id: 80_002,
-            venue: "kuest".into(),
-            trusted_proxies: Vec::new(),
-            allowed_origins: Vec::new(),
-            host_prefixes: false,
-            price_side: "taker".into(),
-            funding: "shared".into(),
-            cpu_policy: "auto".into(),
-            cpu_shards: 0,
-            cpu_ingress: Vec::new(),
-            cpu_shard_cpus: Vec::new(),
-            cpu_reader: "auto".into(),
-            cpu_feed: "auto".into(),
-            cpu_journal: "auto".into(),
-            cpu_wait: "auto".into(),
-            journal_durability: "durable".into(),
-            journal_log_path: String::new(),
-            journal_log_bytes: 32 << 20,
-            journal_segment_bytes: 64 << 20,
-            journal_pack: true,
-            journal_history_keep: "all".into(),
-            journal_hash_every_frames: 10_000,
-            journal_disk_free_min: 1 << 30,
-            sizes_resting_orders: 1_000_000,
-            sizes_books_bytes: 1 << 30,
-            sizes_wallets: 1_000_000,
-            sizes_markets: 1 << 18,
-            sizes_positions: 1_000_000,
-            sizes_positions_per_wallet: 0,
-            sizes_connections: 10_000,
-            sizes_connections_per_address: 0,
-            sizes_digests: 4_000_000,
-            auth_window_s: 60,
-            auth_read_window_s: 300,
-            auth_known_signers_bytes: 0,
-            orders_min_size: "5".into(),
-            orders_min_notional: "1".into(),
-            orders_open_per_owner_max: 0,
-            fees_rate: 0,
-            fees_exponent: 1,
-            fees_builder_share_bps: 0,
-            wallet_asset_format: "condition".into(),
-            wallet_end_date_format: "date-time".into(),
-            streams_unread_bytes_max: 16 << 20,
-            metrics_server_timing: true,
-            limits_mode: "auto".into(),
-            limits_scopes: Scope::ALL.map(|scope| scope.rule().to_string()),
-        }
-    }
-}
 
 /// Where one option lives, and what form its value has.
 pub enum Slot<'a> {
@@ -149,89 +34,123 @@ pub struct Key {
 }
 
 macro_rules! keys {
-    ($( $name:literal $kind:ident $field:ident $([$scope:ident])? $about:literal; )*) => {
+    (
+        $( $name:literal $form:ident $field:ident = $default:expr, $about:literal; )*
+        scopes { $( $limit:literal $scope:ident $counts:literal; )* }
+    ) => {
+        /// What can be configured, as written. Units are in the key's description.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "each field is described once, in KEYS")]
+        #[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
+        pub struct Options {
+            $( pub $field: keys!(@type $form), )*
+            pub limits_scopes: [String; Scope::ALL.len()],
+        }
+
+        impl Default for Options {
+            fn default() -> Self {
+                let limits_scopes = Scope::ALL.map(|scope| scope.rule().to_string());
+                Self { $( $field: keys!(@value $form $default), )* limits_scopes }
+            }
+        }
+
         /// Every key there is. Another is an error.
-        pub const KEYS: &[Key] = &[ $(
-            Key { name: $name, about: $about, slot: |options| Slot::$kind(&mut options.$field $([Scope::$scope as usize])?) },
-        )* ];
+        pub const KEYS: &[Key] = &[
+            $( Key { name: $name, about: $about, slot: |options| Slot::$form(&mut options.$field) }, )*
+            $( Key {
+                name: $limit,
+                about: $counts,
+                slot: |options| Slot::Text(&mut options.limits_scopes[Scope::$scope as usize]),
+            }, )*
+        ];
     };
+    (@type Text) => { String };
+    (@type Number) => { u64 };
+    (@type Switch) => { bool };
+    (@type List) => { Vec<String> };
+    (@value Text $default:expr) => { String::from($default) };
+    (@value List $default:expr) => { Vec::from($default) };
+    (@value $form:ident $default:expr) => { $default };
 }
 
+// Name, form, field, what it is if nobody says otherwise, and what it is for.
 keys! {
-    "data_dir" Text data_dir "Where segments, identity and secrets are kept.";
-    "chain_id" Number chain_id "The chain that signatures name: 80002, or 137.";
-    "venue" Text venue "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
-    "trusted_proxies" List trusted_proxies "Addresses, or networks as in 10.0.0.0/8, whose X-Forwarded-For says who is asking.";
-    "allowed_origins" List allowed_origins "Web pages whose scripts may read answers, as in https://app.example; * is every page.";
-    "host_prefixes" Switch host_prefixes "Also serve the catalog under /gamma, the wallets under /data, all others under /clob.";
-    "price_side" Text price_side "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
-    "funding" Text funding "shared: open BUYs are covered per market. reserved: every placement takes its money.";
-    "listen.http" Text listen_http "Address of the public listener; port 0 picks one.";
-    "listen.admin" Text listen_admin "Address of the operator's listener; loopback only.";
-    "listen.idle_s" Number listen_idle_s "Seconds for which a connection may ask nothing. More than proxies in front keep one.";
-    "cpu.policy" Text cpu_policy "auto: whole cores, near each other. spread: shards in caches apart. pack: as near as can be. explicit: as named below. unpinned.";
-    "cpu.shards" Number cpu_shards "How many shards; 0 lets the policy choose. May change at every start.";
-    "cpu.ingress" List cpu_ingress "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
-    "cpu.shard_cpus" List cpu_shard_cpus "One CPU for each shard, or ranges such as 2-5 (policy explicit).";
-    "cpu.reader" Text cpu_reader "The reader's CPU (policy explicit), or auto.";
-    "cpu.feed" Text cpu_feed "The streams' loop: auto (the reader's), own (one of its own, with a second copy of the state), or (policy explicit) its CPU.";
-    "cpu.journal" Text cpu_journal "The journal thread's CPU, or auto: any that no loop spins on.";
-    "cpu.wait" Text cpu_wait "How loops wait: auto, spin, spin-then-park or park; one word, one for each loop, or by role as in shard=spin,reader=park,journal=spin-then-park.";
-    "journal.durability" Text journal_durability "When an answer may leave: durable (survives the machine) or committed (survives the process).";
-    "journal.log_path" Text journal_log_path "The log's file; empty: /dev/shm/outcry-<uuid>.";
-    "journal.log_bytes" Number journal_log_bytes "Bytes of the log ring.";
-    "journal.segment_bytes" Number journal_segment_bytes "Bytes of one segment file.";
-    "journal.pack" Switch journal_pack "Rewrite full segment files in the background without their unused room; false if a backup follows files.";
-    "journal.history_keep" Text journal_history_keep "all, or how many sealed segments to keep.";
-    "journal.hash_every_frames" Number journal_hash_every_frames "A state hash goes into the log every so many frames.";
-    "journal.disk_free_min" Number journal_disk_free_min "Bytes of free disk below which the exchange takes cancels only.";
-    "sizes.resting_orders" Number sizes_resting_orders "Resting orders a shard has room for.";
-    "sizes.books_bytes" Number sizes_books_bytes "Bytes of price ladders a shard has room for.";
-    "sizes.wallets" Number sizes_wallets "Wallets the exchange has room for, of which an owner takes three: its own, its proxy and its safe. A sixteenth is kept for those that the operator credits or links.";
-    "sizes.markets" Number sizes_markets "Markets the exchange has room for, those that are over among them; a large venue has had 164000 in all.";
-    "sizes.positions" Number sizes_positions "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
-    "sizes.positions_per_wallet" Number sizes_positions_per_wallet "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
-    "sizes.connections" Number sizes_connections "Connections that may be open at once; the operator's listener has 64 of its own.";
-    "sizes.connections_per_address" Number sizes_connections_per_address "Those that one address may have (an IPv6 /64 is one), unless it is one of trusted_proxies; 0: a quarter, or 1000 if that is more.";
-    "sizes.digests" Number sizes_digests "Order digests a shard remembers, 124 bytes each, which are there from the start.";
-    "auth.window_s" Number auth_window_s "Seconds a signed request may be off the clock. An order's own stamp may be 60 s ahead of it, whatever is set here.";
-    "auth.read_window_s" Number auth_read_window_s "The same for reads, whose clients reuse one signature for many pages.";
-    "auth.known_signers_bytes" Number auth_known_signers_bytes "Bytes for tables of signers seen often, 139264 each and shared out among the loops that check signatures: their orders' signatures are checked in about a third of the time. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";
-    "orders.min_size" Text orders_min_size "Smallest resting order in shares, for markets that do not say.";
-    "orders.min_notional" Text orders_min_notional "Smallest marketable BUY, in USDC.";
-    "orders.open_per_owner_max" Number orders_open_per_owner_max "Open orders that one owner may have in a shard; 0: a quarter of sizes.resting_orders, or 1000 if that is more.";
-    "fees.rate" Number fees_rate "Taker fee rate in millionths, for markets that do not say.";
-    "fees.exponent" Number fees_exponent "Exponent of the fee's p(1-p): 1 or 2.";
-    "fees.builder_share_bps" Number fees_builder_share_bps "Builder's share of the fee, in basis points.";
-    "wallet.asset_format" Text wallet_asset_format "condition: <condition_id>:<index>. token: the token id.";
-    "wallet.end_date_format" Text wallet_end_date_format "date-time, or polymarket.";
-    "streams.unread_bytes_max" Number streams_unread_bytes_max "Bytes that a stream's client may leave unread for a moment; beyond 1 MiB it has 5 s.";
-    "metrics.server_timing" Switch metrics_server_timing "Say in every trading answer what its time went to (Server-Timing).";
-    "limits.mode" Text limits_mode "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
-    "limits.catalog" Text limits_scopes[Catalog] "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
-    "limits.events" Text limits_scopes[Events] "GET /events and /events/keyset.";
-    "limits.markets" Text limits_scopes[Markets] "GET /markets of the catalog, and /markets/keyset.";
-    "limits.listings" Text limits_scopes[Listings] "GET /events and GET /markets of the catalog together.";
-    "limits.tags" Text limits_scopes[Tags] "GET /tags.";
-    "limits.search" Text limits_scopes[Search] "GET /public-search.";
-    "limits.clob" Text limits_scopes[Clob] "Every route of the CLOB but trading writes, and whatever has no route.";
-    "limits.root" Text limits_scopes[Root] "GET /.";
-    "limits.book" Text limits_scopes[Book] "GET /book.";
-    "limits.books" Text limits_scopes[Books] "POST /books.";
-    "limits.price" Text limits_scopes[Price] "GET /price.";
-    "limits.prices" Text limits_scopes[Prices] "POST /prices.";
-    "limits.midpoint" Text limits_scopes[Midpoint] "GET /midpoint.";
-    "limits.prices_history" Text limits_scopes[PricesHistory] "GET /prices-history.";
-    "limits.batch_prices_history" Text limits_scopes[BatchPricesHistory] "POST /batch-prices-history.";
-    "limits.data_trades" Text limits_scopes[DataTrades] "GET /data/trades.";
-    "limits.account" Text limits_scopes[Account] "GET /account.";
-    "limits.order" Text limits_scopes[Order] "POST /order, /orders, /replace and /positions/….";
-    "limits.cancel" Text limits_scopes[Cancel] "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
-    "limits.wallet" Text limits_scopes[Wallet] "Every route of wallets' data.";
-    "limits.keys" Text limits_scopes[Keys] "POST /auth/api-key, GET /auth/derive-api-key.";
-    "limits.new_wallets" Text limits_scopes[NewWallets] "POST /auth/api-key of a wallet that the exchange does not know yet.";
-    "limits.streams" Text limits_scopes[Streams] "Upgrades to /ws/market and /ws/user.";
-    "limits.stream_messages" Text limits_scopes[StreamMessages] "Messages on streams, each with its answer.";
+    "data_dir" Text data_dir = "outcry-data", "Where segments, identity and secrets are kept.";
+    "chain_id" Number chain_id = 80_002, "The chain that signatures name: 80002, or 137.";
+    "venue" Text venue = "kuest", "Whose order contracts SERVICE_ requests are signed for: kuest or polymarket.";
+    "trusted_proxies" List trusted_proxies = [], "Addresses, or networks as in 10.0.0.0/8, whose X-Forwarded-For says who is asking.";
+    "allowed_origins" List allowed_origins = [], "Web pages whose scripts may read answers, as in https://app.example; * is every page.";
+    "host_prefixes" Switch host_prefixes = false, "Also serve the catalog under /gamma, the wallets under /data, all others under /clob.";
+    "price_side" Text price_side = "taker", "What GET /price?side=BUY means: taker (the price at which one can buy) or book.";
+    "funding" Text funding = "shared", "shared: open BUYs are covered per market. reserved: every placement takes its money.";
+    "listen.http" Text listen_http = "127.0.0.1:8080", "Address of the public listener; port 0 picks one.";
+    "listen.admin" Text listen_admin = "127.0.0.1:8081", "Address of the operator's listener; loopback only.";
+    "listen.idle_s" Number listen_idle_s = 75, "Seconds for which a connection may ask nothing. More than proxies in front keep one.";
+    "cpu.policy" Text cpu_policy = "auto", "auto: whole cores, near each other. spread: shards in caches apart. pack: as near as can be. explicit: as named below. unpinned.";
+    "cpu.shards" Number cpu_shards = 0, "How many shards; 0 lets the policy choose. May change at every start.";
+    "cpu.ingress" List cpu_ingress = [], "How many loops for sockets and signatures alone, or (policy explicit) their CPUs; empty: every shard's loop has its own.";
+    "cpu.shard_cpus" List cpu_shard_cpus = [], "One CPU for each shard, or ranges such as 2-5 (policy explicit).";
+    "cpu.reader" Text cpu_reader = "auto", "The reader's CPU (policy explicit), or auto.";
+    "cpu.feed" Text cpu_feed = "auto", "The streams' loop: auto (the reader's), own (one of its own, with a second copy of the state), or (policy explicit) its CPU.";
+    "cpu.journal" Text cpu_journal = "auto", "The journal thread's CPU, or auto: any that no loop spins on.";
+    "cpu.wait" Text cpu_wait = "auto", "How loops wait: auto, spin, spin-then-park or park; one word, one for each loop, or by role as in shard=spin,reader=park,journal=spin-then-park.";
+    "journal.durability" Text journal_durability = "durable", "When an answer may leave: durable (survives the machine) or committed (survives the process).";
+    "journal.log_path" Text journal_log_path = "", "The log's file; empty: /dev/shm/outcry-<uuid>.";
+    "journal.log_bytes" Number journal_log_bytes = 32 << 20, "Bytes of the log ring.";
+    "journal.segment_bytes" Number journal_segment_bytes = 64 << 20, "Bytes of one segment file.";
+    "journal.pack" Switch journal_pack = true, "Rewrite full segment files in the background without their unused room; false if a backup follows files.";
+    "journal.history_keep" Text journal_history_keep = "all", "all, or how many sealed segments to keep.";
+    "journal.hash_every_frames" Number journal_hash_every_frames = 10_000, "A state hash goes into the log every so many frames.";
+    "journal.disk_free_min" Number journal_disk_free_min = 1 << 30, "Bytes of free disk below which the exchange takes cancels only.";
+    "sizes.resting_orders" Number sizes_resting_orders = 1_000_000, "Resting orders a shard has room for.";
+    "sizes.books_bytes" Number sizes_books_bytes = 1 << 30, "Bytes of price ladders a shard has room for.";
+    "sizes.wallets" Number sizes_wallets = 1_000_000, "Wallets the exchange has room for, of which an owner takes three: its own, its proxy and its safe. A sixteenth is kept for those that the operator credits or links.";
+    "sizes.markets" Number sizes_markets = 1 << 18, "Markets the exchange has room for, those that are over among them; a large venue has had 164000 in all.";
+    "sizes.positions" Number sizes_positions = 1_000_000, "Positions a shard has room for: what a wallet has in a market, shares or open orders.";
+    "sizes.positions_per_wallet" Number sizes_positions_per_wallet = 0, "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
+    "sizes.connections" Number sizes_connections = 10_000, "Connections that may be open at once; the operator's listener has 64 of its own.";
+    "sizes.connections_per_address" Number sizes_connections_per_address = 0, "Those that one address may have (an IPv6 /64 is one), unless it is one of trusted_proxies; 0: a quarter, or 1000 if that is more.";
+    "sizes.digests" Number sizes_digests = 4_000_000, "Order digests a shard remembers, 124 bytes each, which are there from the start.";
+    "auth.window_s" Number auth_window_s = 60, "Seconds a signed request may be off the clock. An order's own stamp may be 60 s ahead of it, whatever is set here.";
+    "auth.read_window_s" Number auth_read_window_s = 300, "The same for reads, whose clients reuse one signature for many pages.";
+    "auth.known_signers_bytes" Number auth_known_signers_bytes = 0, "Bytes for tables of signers seen often, 139264 each and shared out among the loops that check signatures: their orders' signatures are checked in about a third of the time. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";
+    "orders.min_size" Text orders_min_size = "5", "Smallest resting order in shares, for markets that do not say.";
+    "orders.min_notional" Text orders_min_notional = "1", "Smallest marketable BUY, in USDC.";
+    "orders.open_per_owner_max" Number orders_open_per_owner_max = 0, "Open orders that one owner may have in a shard; 0: a quarter of sizes.resting_orders, or 1000 if that is more.";
+    "fees.rate" Number fees_rate = 0, "Taker fee rate in millionths, for markets that do not say.";
+    "fees.exponent" Number fees_exponent = 1, "Exponent of the fee's p(1-p): 1 or 2.";
+    "fees.builder_share_bps" Number fees_builder_share_bps = 0, "Builder's share of the fee, in basis points.";
+    "wallet.asset_format" Text wallet_asset_format = "condition", "condition: <condition_id>:<index>. token: the token id.";
+    "wallet.end_date_format" Text wallet_end_date_format = "date-time", "date-time, or polymarket.";
+    "streams.unread_bytes_max" Number streams_unread_bytes_max = 16 << 20, "Bytes that a stream's client may leave unread for a moment; beyond 1 MiB it has 5 s.";
+    "metrics.server_timing" Switch metrics_server_timing = true, "Say in every trading answer what its time went to (Server-Timing).";
+    "limits.mode" Text limits_mode = "auto", "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
+    scopes {
+        "limits.catalog" Catalog "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
+        "limits.events" Events "GET /events and /events/keyset.";
+        "limits.markets" Markets "GET /markets of the catalog, and /markets/keyset.";
+        "limits.listings" Listings "GET /events and GET /markets of the catalog together.";
+        "limits.tags" Tags "GET /tags.";
+        "limits.search" Search "GET /public-search.";
+        "limits.clob" Clob "Every route of the CLOB but trading writes, and whatever has no route.";
+        "limits.root" Root "GET /.";
+        "limits.book" Book "GET /book.";
+        "limits.books" Books "POST /books.";
+        "limits.price" Price "GET /price.";
+        "limits.prices" Prices "POST /prices.";
+        "limits.midpoint" Midpoint "GET /midpoint.";
+        "limits.prices_history" PricesHistory "GET /prices-history.";
+        "limits.batch_prices_history" BatchPricesHistory "POST /batch-prices-history.";
+        "limits.data_trades" DataTrades "GET /data/trades.";
+        "limits.account" Account "GET /account.";
+        "limits.order" Order "POST /order, /orders, /replace and /positions/….";
+        "limits.cancel" Cancel "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
+        "limits.wallet" Wallet "Every route of wallets' data.";
+        "limits.keys" Keys "POST /auth/api-key, GET /auth/derive-api-key.";
+        "limits.new_wallets" NewWallets "POST /auth/api-key of a wallet that the exchange does not know yet.";
+        "limits.streams" Streams "Upgrades to /ws/market and /ws/user.";
+        "limits.stream_messages" StreamMessages "Messages on streams, each with its answer.";
+    }
 }
 
 /// A name that differs so little from a key's, and in less than half of its letters, is taken for a typing error; other
