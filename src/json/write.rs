@@ -105,6 +105,28 @@ impl<'a> Writer<'a> {
         self
     }
 
+    /// What `write` writes of a value, or `null` if there is none.
+    pub fn or_null<T>(
+        &mut self,
+        value: Option<T>,
+        write: impl FnOnce(&mut Self, T) -> &mut Self,
+    ) -> &mut Self {
+        match value {
+            Some(value) => write(self, value),
+            None => self.null(),
+        }
+    }
+
+    /// A string, or `null`.
+    pub fn text_or_null(&mut self, text: Option<&str>) -> &mut Self {
+        self.or_null(text, Self::text)
+    }
+
+    /// A whole number, or `null`.
+    pub fn number_or_null(&mut self, value: Option<u64>) -> &mut Self {
+        self.or_null(value, Self::number)
+    }
+
     /// A whole number.
     #[inline]
     pub fn number(&mut self, value: u64) -> &mut Self {
@@ -306,9 +328,10 @@ mod tests {
         let text = written(|json| {
             json.open_object().key("a").open_array().close_array().key("b").open_array();
             json.number(1).text("").text("{").null().open_object().close_object().boolean(true).close_array();
-            json.key("c").boolean(false).key("d").number(5).close_object()
+            json.key("c").boolean(false).key("d").number_or_null(Some(5)).key("e").text_or_null(None);
+            json.close_object()
         });
-        assert_eq!(text, r#"{"a":[],"b":[1,"","{",null,{},true],"c":false,"d":5}"#);
+        assert_eq!(text, r#"{"a":[],"b":[1,"","{",null,{},true],"c":false,"d":5,"e":null}"#);
         assert_eq!(written(|json| json.number(7)), "7");
     }
 

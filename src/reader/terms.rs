@@ -104,10 +104,7 @@ impl Reader {
 
     /// The site or wallet that a market is from; `null` if its text names none.
     pub(super) fn write_creator(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        match &self.index.facts(row.market).creator {
-            Some(creator) => json.text(creator),
-            None => json.null(),
-        };
+        json.text_or_null(self.index.facts(row.market).creator.as_deref());
     }
 
     fn market_of(&self, id: &TokenId) -> Result<&MarketRow, Refused> {
@@ -142,8 +139,5 @@ fn write_rewards_in(json: &mut Writer<'_>, rewards: &Rewards) {
 
 /// An instant as RFC 3339, or `null`: strict clients reject an empty date.
 pub(super) fn write_instant(json: &mut Writer<'_>, time: Option<TimeMs>) {
-    match time {
-        Some(time) => json.instant(time),
-        None => json.null(),
-    };
+    json.or_null(time, Writer::instant);
 }

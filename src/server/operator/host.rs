@@ -231,16 +231,14 @@ fn topology_json(json: &mut Writer<'_>, look: &Look, judged: &Judged) {
         json.number(wide(cpu));
     }
     json.close_array();
-    json.key("quota_milli_cpus");
-    optional(json, look.machine.quota_milli);
+    json.key("quota_milli_cpus").number_or_null(look.machine.quota_milli);
     json.key("cpus").open_array();
     for cpu in &look.machine.cpus {
         json.open_object().key("cpu").number(wide(cpu.id)).key("core").number(wide(cpu.core()));
         json.key("package").number(wide(cpu.package)).key("node").number(wide(cpu.node));
         json.key("l2").number(wide(cpu.l2)).key("l3").number(wide(cpu.l3));
         json.key("efficient").boolean(cpu.efficient).key("isolated").boolean(cpu.isolated);
-        json.key("nohz_full").boolean(cpu.nohz_full).key("governor");
-        optional_text(json, cpu.governor.as_deref());
+        json.key("nohz_full").boolean(cpu.nohz_full).key("governor").text_or_null(cpu.governor.as_deref());
         json.close_object();
     }
     json.close_array().close_object();
@@ -262,13 +260,10 @@ fn placement_json(json: &mut Writer<'_>, look: &Look) {
 fn limits_json(json: &mut Writer<'_>, limits: &[Limit]) {
     json.key("limits").open_array();
     for limit in limits {
-        json.open_object().key("kind").text(limit.kind.text()).key("touches");
-        optional_text(json, limit.touches.map(Touches::text));
-        json.key("text").text(&limit.text).key("cost_ns");
-        optional(json, limit.cost_ns);
-        json.key("change");
-        optional_text(json, limit.change.as_deref());
-        json.close_object();
+        json.open_object().key("kind").text(limit.kind.text());
+        json.key("touches").text_or_null(limit.touches.map(Touches::text));
+        json.key("text").text(&limit.text).key("cost_ns").number_or_null(limit.cost_ns);
+        json.key("change").text_or_null(limit.change.as_deref()).close_object();
     }
     json.close_array();
 }
@@ -278,23 +273,19 @@ fn capacity_json(json: &mut Writer<'_>, capacity: &Result<Capacity, String>) {
     let known = capacity.as_ref().ok();
     let text = capacity.as_ref().map_or_else(|why| format!("not measured: {why}"), Capacity::text);
     json.key("capacity").open_object().key("text").text(&text);
-    json.key("signature_ns");
-    optional(json, known.map(|capacity| capacity.signature_ns));
+    json.key("signature_ns").number_or_null(known.map(|capacity| capacity.signature_ns));
     json.key("rest_of_order_ns").number(capacity::REST_NS).key("reader_order_ns").number(capacity::READER_NS);
-    json.key("order_ns");
-    optional(json, known.map(|capacity| capacity.order_ns));
-    json.key("orders_per_second");
-    optional(json, known.map(|capacity| capacity.orders_per_second));
-    json.key("orders_per_second_before_median_climbs");
-    optional(json, known.map(Capacity::comfortable_per_second));
+    json.key("order_ns").number_or_null(known.map(|capacity| capacity.order_ns));
+    json.key("orders_per_second").number_or_null(known.map(|capacity| capacity.orders_per_second));
+    json.key("orders_per_second_before_median_climbs")
+        .number_or_null(known.map(Capacity::comfortable_per_second));
     json.key("full_first").open_array();
     for name in known.into_iter().flat_map(|capacity| &capacity.first) {
         json.text(name);
     }
     json.close_array().key("loops").open_array();
     for part in known.into_iter().flat_map(|capacity| &capacity.parts) {
-        json.open_object().key("loop").text(&part.name).key("cpu");
-        optional(json, part.cpu.map(wide));
+        json.open_object().key("loop").text(&part.name).key("cpu").number_or_null(part.cpu.map(wide));
         json.key("ns_per_order_of_all").number(part.order_ns);
         json.key("full_at_orders_per_second_of_all").number(part.orders_per_second);
         json.key("shares_core_with").open_array();
@@ -311,18 +302,11 @@ fn answers_json(json: &mut Writer<'_>, answers: &[Answer]) {
     for answer in answers {
         json.open_object().key("asked").text(answer.asked).key("title").text(answer.title);
         json.key("now").text(&answer.now).key("amount_ns");
-        match answer.amount_ns {
-            Some([least_ns, most_ns]) => {
-                json.open_array().number(least_ns).number(most_ns).close_array();
-            }
-            None => {
-                json.null();
-            }
-        }
-        json.key("free");
-        optional_text(json, answer.free.as_deref());
-        json.key("bought");
-        optional_text(json, answer.bought.as_deref());
+        json.or_null(answer.amount_ns, |json, [least_ns, most_ns]| {
+            json.open_array().number(least_ns).number(most_ns).close_array()
+        });
+        json.key("free").text_or_null(answer.free.as_deref());
+        json.key("bought").text_or_null(answer.bought.as_deref());
         let Brief { by, amount, first } = &answer.brief;
         json.key("limited_by").text(by).key("how_much").text(amount).key("change_first").text(first);
         json.close_object();
@@ -330,25 +314,15 @@ fn answers_json(json: &mut Writer<'_>, answers: &[Answer]) {
     json.close_array();
 }
 
-fn optional_text(json: &mut Writer<'_>, text: Option<&str>) {
-    match text {
-        Some(text) => json.text(text),
-        None => json.null(),
-    };
-}
-
 fn thread_json(json: &mut Writer<'_>, row: &Row) {
     json.open_object().key("thread").text(&row.thread).key("roles").text(&row.roles);
-    json.key("cpu");
-    optional(json, row.cpu.map(wide));
-    json.key("core");
-    optional(json, row.core.map(wide));
+    json.key("cpu").number_or_null(row.cpu.map(wide));
+    json.key("core").number_or_null(row.core.map(wide));
     json.key("siblings").open_array();
     for &sibling in &row.siblings {
         json.number(wide(sibling));
     }
-    json.close_array().key("node");
-    optional(json, row.node.map(wide));
+    json.close_array().key("node").number_or_null(row.node.map(wide));
     json.key("wait").text(row.wait).key("why").text(&row.why).key("interrupts").open_array();
     for name in &row.interrupts {
         json.text(name);
@@ -358,13 +332,6 @@ fn thread_json(json: &mut Writer<'_>, row: &Row) {
 
 fn wide(number: usize) -> u64 {
     u64::try_from(number).expect("a usize has 64 bits")
-}
-
-fn optional(json: &mut Writer<'_>, value: Option<u64>) {
-    match value {
-        Some(value) => json.number(value),
-        None => json.null(),
-    };
 }
 
 fn json(write: impl FnOnce(&mut Writer<'_>)) -> String {
@@ -490,27 +457,16 @@ fn check_json(json: &mut Writer<'_>, judged: &Judged, gaps: &[Gaps]) {
             ("threads_long_millionths", gaps.threads_long_millionths),
             ("host_millionths", gaps.host_millionths),
         ] {
-            match millionths {
-                Some(millionths) => json.key(key).number(millionths),
-                None => json.key(key).null(),
-            };
+            json.key(key).number_or_null(millionths);
         }
-        json.key("largest");
-        optional_text(json, gaps.largest.as_ref().map(|largest| largest.who.as_str()));
+        json.key("largest").text_or_null(gaps.largest.as_ref().map(|largest| largest.who.as_str()));
         json.close_object();
     }
     json.close_array().key("valid_run");
-    match &judged.valid {
-        Some(valid) => {
-            json.open_object().key("can_be").boolean(valid.can_be).key("text").text(&valid.text);
-            json.key("change");
-            optional_text(json, valid.change.as_deref());
-            json.close_object();
-        }
-        None => {
-            json.null();
-        }
-    }
+    json.or_null(judged.valid.as_ref(), |json, valid| {
+        json.open_object().key("can_be").boolean(valid.can_be).key("text").text(&valid.text);
+        json.key("change").text_or_null(valid.change.as_deref()).close_object()
+    });
     judged.json(json);
     json.close_object();
 }
@@ -526,11 +482,8 @@ fn conditions_json(json: &mut Writer<'_>, findings: &[Finding]) {
             Verdict::Failed => json.boolean(false),
             Verdict::Neither => json.null(),
         };
-        json.key("why").text(finding.why).key("costs");
-        optional_text(json, finding.amount.as_deref());
-        json.key("remedy");
-        optional_text(json, finding.remedy().as_deref());
-        json.close_object();
+        json.key("why").text(finding.why).key("costs").text_or_null(finding.amount.as_deref());
+        json.key("remedy").text_or_null(finding.remedy().as_deref()).close_object();
     }
     json.close_array();
 }

@@ -94,11 +94,7 @@ pub(in crate::server) fn presenting(
             ShortText::new(timestamp).as_str(),
             route.full_path
         ));
-        json.key("body_bytes").number(body.len() as u64).key("fits");
-        match found.slip {
-            Some(slip) => json.text(slip),
-            None => json.null(),
-        };
+        json.key("body_bytes").number(body.len() as u64).key("fits").text_or_null(found.slip);
     })
 }
 
@@ -113,15 +109,8 @@ pub(in crate::server) fn signing(found: &Signing) -> Explanation {
         json.key("digest").hex(&found.digest.0).key("domain");
         domain(json, &found.domain);
         json.key("signer_expected").address(&found.expected).key("signer_recovered");
-        match &found.recovered {
-            Some(recovered) => json.address(recovered),
-            None => json.null(),
-        };
-        json.key("fits");
-        match &found.fits {
-            Some(fits) => domain(json, fits),
-            None => drop(json.null()),
-        }
+        json.or_null(found.recovered.as_ref(), Writer::address);
+        json.key("fits").or_null(found.fits.as_ref(), domain);
     })
 }
 
@@ -140,18 +129,14 @@ fn written(check: Check, more: impl FnOnce(&mut Writer<'_>)) -> Explanation {
 
 fn clock(json: &mut Writer<'_>, found: &Presenting, judged: Judged) {
     json.key("server_time_ms").number(judged.now.0).key("window_ms").number(judged.window_s * 1_000);
-    json.key("skew_ms");
-    match found.skew_ms {
-        Some(skew) => json.raw(skew.to_string().as_bytes()),
-        None => json.null(),
-    };
+    json.key("skew_ms").or_null(found.skew_ms, |json, skew| json.raw(skew.to_string().as_bytes()));
 }
 
-fn domain(json: &mut Writer<'_>, known: &KnownDomain) {
+fn domain<'json, 'out>(json: &'json mut Writer<'out>, known: &KnownDomain) -> &'json mut Writer<'out> {
     json.open_object().key("name").text(known.name).key("version").text(known.version);
     json.key("chainId").number(known.chain.id());
     if let Some(contract) = &known.contract {
         json.key("verifyingContract").address(contract);
     }
-    json.key("of").text(known.of).close_object();
+    json.key("of").text(known.of).close_object()
 }

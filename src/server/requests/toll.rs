@@ -326,11 +326,8 @@ pub(crate) fn write(json: &mut Writer<'_>, limits: &RateLimits) {
 }
 
 fn write_rate(json: &mut Writer<'_>, rate: Option<Rate>) {
-    match rate {
-        Some(rate) => {
-            json.open_object().key("count").number(rate.count.into());
-            json.key("window_s").number(rate.window_s.into()).close_object();
-        }
-        None => drop(json.null()),
-    }
+    json.or_null(rate, |json, rate| {
+        json.open_object().key("count").number(rate.count.into());
+        json.key("window_s").number(rate.window_s.into()).close_object()
+    });
 }

@@ -242,29 +242,14 @@ impl Reader {
         json.key("outcome").text(&row.labels[outcome.index()]);
         json.key("opposite_token_id").token(&row.tokens[outcome.other().index()]);
         json.key("resolved").boolean(row.payout.is_some()).key("final_price");
-        match row.payout {
-            Some(payout) => json.millionths_number(payout.per_share(outcome).into()),
-            None => json.null(),
-        };
+        json.or_null(row.payout, |json, payout| json.millionths_number(payout.per_share(outcome).into()));
         json.key("title").text(&facts.question).key("market_slug").text(&facts.slug);
         json.key("closed").boolean(row.closed.is_some()).key("neg_risk").boolean(row.neg_risk);
-        json.key("neg_risk_market_id");
-        match &*facts.neg_risk_market {
-            "" => json.null(),
-            id => json.text(id),
-        };
-        json.key("question_index").null().key("event_id");
+        let neg_risk_market = Some(&*facts.neg_risk_market).filter(|id| !id.is_empty());
+        json.key("neg_risk_market_id").text_or_null(neg_risk_market).key("question_index").null();
         // A number here, and a text everywhere else.
-        match event.and_then(|event| event.id.parse().ok()) {
-            Some(id) => json.number(id),
-            None => json.null(),
-        };
-        json.key("event_slug");
-        match event {
-            Some(event) => json.text(&event.slug),
-            None => json.null(),
-        };
-        json.close_object();
+        json.key("event_id").number_or_null(event.and_then(|event| event.id.parse().ok()));
+        json.key("event_slug").text_or_null(event.map(|event| &*event.slug)).close_object();
     }
 
     /// GET /v2/resolutions: how markets stand, by their conditions, questions or events. Nobody proposes or disputes
@@ -315,15 +300,12 @@ fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
     json.key("last_update_timestamp").number_text(updated.seconds());
     json.key("condition_id").condition(&row.condition).key("question_id").hex(row.question.as_bytes());
     json.key("payouts");
-    match row.payout {
-        None => json.null(),
-        Some(payout) => {
-            json.open_array();
-            for outcome in [Outcome::Zero, Outcome::One] {
-                json.number(payout.per_share(outcome).into());
-            }
-            json.close_array()
+    json.or_null(row.payout, |json, payout| {
+        json.open_array();
+        for outcome in [Outcome::Zero, Outcome::One] {
+            json.number(payout.per_share(outcome).into());
         }
-    };
+        json.close_array()
+    });
     json.key("market_type").text("BINARY").close_object();
 }

@@ -186,13 +186,10 @@ impl Start {
     pub(super) fn write_end(&self, json: &mut Writer<'_>, shown: usize, next: Option<Vec<i128>>) {
         json.key("pagination").open_object().key("limit").number(self.limit as u64);
         json.key("offset").number(self.offset).key("has_more").boolean(next.is_some()).key("next_cursor");
-        match next {
-            None => json.null(),
-            Some(after) => {
-                let offset = self.offset.saturating_add(shown as u64);
-                json.hex(Self { offset, after: Some(after), ..self.clone() }.text().as_bytes())
-            }
-        };
+        json.or_null(next, |json, after| {
+            let offset = self.offset.saturating_add(shown as u64);
+            json.hex(Self { offset, after: Some(after), ..self.clone() }.text().as_bytes())
+        });
         json.close_object();
     }
 

@@ -137,19 +137,16 @@ impl Reader {
         let board = self.model().standings().board(period);
         let own = self.wallet_at(user).and_then(|wallet| board.get(wallet.index()));
         json.open_object().key("data");
-        match own.filter(|totals| **totals != Totals::default()) {
-            None => drop(json.null()),
-            Some(own) => {
-                json.open_object();
-                write_entry(json, user, own);
-                for (name, sort) in [("rank_pnl", OrderBy::Profit), ("rank_volume", OrderBy::Volume)] {
-                    let key = keys(sort, own)[0];
-                    let above = self.listed_v2(period, sort).filter(|other| key < other.keys[0]).count();
-                    json.key(name).number(above as u64 + 1);
-                }
-                json.close_object();
+        json.or_null(own.filter(|totals| **totals != Totals::default()), |json, own| {
+            json.open_object();
+            write_entry(json, user, own);
+            for (name, sort) in [("rank_pnl", OrderBy::Profit), ("rank_volume", OrderBy::Volume)] {
+                let key = keys(sort, own)[0];
+                let above = self.listed_v2(period, sort).filter(|other| key < other.keys[0]).count();
+                json.key(name).number(above as u64 + 1);
             }
-        }
+            json.close_object()
+        });
         json.close_object();
     }
 
@@ -157,20 +154,17 @@ impl Reader {
     pub(super) fn user_stats_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
         let user = params(asked, &["user"])?.user()?;
         json.open_object().key("data");
-        match self.wallet_at(&user) {
-            None => drop(json.null()),
-            Some(wallet) => {
-                let lots = self.model().holdings().of_wallet(wallet).flat_map(|row| row.lots);
-                let biggest = lots.map(|lot| lot.realized).max().unwrap_or(0).max(0);
-                let standings = self.model().standings();
-                json.open_object().key("proxy_wallet").address(&user);
-                json.key("trades").number(standings.markets(wallet).into());
-                json.key("biggest_win").decimal(rounded(biggest, PLACES), PLACES);
-                json.key("views").number(0).key("all_time_pnl");
-                write_point(json, asked.now().seconds(), &standings.all(wallet));
-                json.close_object();
-            }
-        }
+        json.or_null(self.wallet_at(&user), |json, wallet| {
+            let lots = self.model().holdings().of_wallet(wallet).flat_map(|row| row.lots);
+            let biggest = lots.map(|lot| lot.realized).max().unwrap_or(0).max(0);
+            let standings = self.model().standings();
+            json.open_object().key("proxy_wallet").address(&user);
+            json.key("trades").number(standings.markets(wallet).into());
+            json.key("biggest_win").decimal(rounded(biggest, PLACES), PLACES);
+            json.key("views").number(0).key("all_time_pnl");
+            write_point(json, asked.now().seconds(), &standings.all(wallet));
+            json.close_object()
+        });
         json.close_object();
         Ok(())
     }
