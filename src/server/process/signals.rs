@@ -7,17 +7,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 
-/// Why the process should end.
+/// Why the process should end, as the byte that is written for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
 pub(crate) enum Ending {
-    /// Somebody asked: flush, sync, exit 0.
-    Asked,
+    /// Somebody asked: flush, sync, exit 0. signal-hook writes this for a signal.
+    Asked = b'X',
     /// The journal's disk is nearly full: flush, sync, and exit with failure, as nobody asked.
-    DiskFull,
+    DiskFull = 1,
     /// The journal cannot write: nothing more may be acknowledged.
-    JournalFault,
+    JournalFault = 2,
     /// A loop's thread died.
-    LoopDied,
+    LoopDied = 3,
+}
+
+impl Ending {
+    const ALL: [Self; 4] = [Self::Asked, Self::DiskFull, Self::JournalFault, Self::LoopDied];
 }
 
 /// Where the main thread waits.
@@ -27,13 +32,6 @@ pub(crate) struct Endings(UnixStream);
 /// How any other thread asks for the end.
 #[derive(Debug)]
 pub(crate) struct EndingSender(UnixStream);
-
-/// What signal-hook writes for a signal.
-const BYTE_SIGNAL: u8 = b'X';
-const BYTE_ASKED: u8 = 1;
-const BYTE_JOURNAL: u8 = 2;
-const BYTE_LOOP: u8 = 3;
-const BYTE_DISK: u8 = 4;
 
 /// A pair of ends that knows nothing of signals yet.
 pub(crate) fn endings() -> std::io::Result<(EndingSender, Endings)> {
@@ -95,14 +93,8 @@ impl EndingSender {
 
     /// Asks for the end. A second request changes nothing.
     pub(crate) fn send(&self, ending: Ending) {
-        let byte = match ending {
-            Ending::Asked => BYTE_ASKED,
-            Ending::DiskFull => BYTE_DISK,
-            Ending::JournalFault => BYTE_JOURNAL,
-            Ending::LoopDied => BYTE_LOOP,
-        };
         // The stream holds thousands of bytes; when it is full, an ending is already waiting.
-        let _ = (&self.0).write(&[byte]);
+        let _ = (&self.0).write(&[ending as u8]);
     }
 }
 
@@ -113,13 +105,8 @@ impl Endings {
         loop {
             match (&self.0).read(&mut byte) {
                 Ok(1) => {
-                    return match byte[0] {
-                        BYTE_JOURNAL => Ending::JournalFault,
-                        BYTE_LOOP => Ending::LoopDied,
-                        BYTE_DISK => Ending::DiskFull,
-                        BYTE_ASKED | BYTE_SIGNAL => Ending::Asked,
-                        other => unreachable!("only endings are written, not {other}"),
-                    };
+                    let ending = Ending::ALL.into_iter().find(|ending| *ending as u8 == byte[0]);
+                    return ending.expect("only endings are written");
                 }
                 Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
                 _ => return Ending::LoopDied,
@@ -140,8 +127,10 @@ mod tests {
             signal_hook::low_level::raise(signal).expect("raised");
             assert_eq!(endings.wait(), Ending::Asked, "{signal}");
         }
-        sender.send(Ending::JournalFault);
-        assert_eq!(endings.wait(), Ending::JournalFault);
+        for ending in Ending::ALL {
+            sender.send(ending);
+            assert_eq!(endings.wait(), ending);
+        }
     }
 
     #[test]
