@@ -45,21 +45,24 @@ impl Trade {
         if 1 < self.ids.len() {
             self.works.mark_wide(work);
         }
-        let at = {
-            let pending = self.works.work(work);
-            for (index, id) in self.ids.iter().enumerate() {
-                // An ingress loop knows no order itself.
-                let found = self.shard.as_mut().map_or(Err(CancelRefusal::Unknown), |shard| {
-                    shard.prefetch_for_cancels(&self.ids[index + 1..]);
-                    shard.cancel(now, caller.principal, id)
-                });
-                note(pending, *id, found);
+        self.seek_everywhere(work, now, mesh);
+        self.answered(work, now, mesh);
+    }
+
+    /// Does a round for the orders in `self.ids`: here, and on the other shards for those that are not found.
+    fn seek_everywhere(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
+        let pending = self.works.work(work);
+        let (principal, round) = (pending.principal, pending.round);
+        match &mut self.shard {
+            Some(shard) => {
+                seek_all(shard, now, principal, &self.ids, round, |id, answer| note(pending, id, answer));
             }
-            self.last_decided()
-        };
+            // An ingress loop knows no order itself.
+            None => pending.looking.extend_from_slice(&self.ids),
+        }
+        let at = self.last_decided();
         self.works.work(work).decided_at(at);
         self.ask_others(work, mesh);
-        self.answered(work, now, mesh);
     }
 
     /// Cancels all orders of the caller, or those of a market or a token.
@@ -125,15 +128,8 @@ impl Trade {
     ) {
         let pending = self.works.work(work);
         pending.decided_at(at);
-        match *answer {
-            Answer::Cancelled(found) => {
-                if let Some(id) = pending.looking.pop() {
-                    note(pending, id, found);
-                }
-            }
-            Answer::Buried(true) => {}
-            Answer::Buried(false) => pending.unburied.extend_from_slice(&pending.looking),
-            Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
+        if let Some(id) = pending.looking.pop() {
+            note(pending, id, *answer);
         }
         self.answered(work, now, mesh);
     }
@@ -178,21 +174,16 @@ impl Trade {
                 return;
             }
             Wide::CancelList | Wide::Bury => {
-                let shard = self.own_shard();
-                for (index, id) in job.ids.iter().enumerate() {
-                    shard.prefetch_for_cancels(&job.ids[index + 1..]);
-                    match shard.cancel(now, principal, id) {
-                        Ok(()) => job.cancelled.push(*id),
-                        Err(CancelRefusal::Gone) => job.gone.push(*id),
-                        Err(CancelRefusal::Unknown) if job.wide == Wide::Bury => {
-                            if shard.tombstone(now, principal, id).is_err() {
-                                job.unburied.push(*id);
-                            }
-                        }
-                        Err(CancelRefusal::Unknown) => {}
-                        Err(CancelRefusal::Busy) => job.short = true,
-                    }
-                }
+                let round = if job.wide == Wide::Bury { Round::Burying } else { Round::Looking };
+                let WideJob { ids, cancelled, gone, short, unburied, .. } = &mut *job;
+                seek_all(self.own_shard(), now, principal, ids, round, |id, answer| match answer {
+                    Answer::Cancelled(Ok(())) => cancelled.push(id),
+                    Answer::Cancelled(Err(CancelRefusal::Gone)) => gone.push(id),
+                    Answer::Cancelled(Err(CancelRefusal::Unknown)) | Answer::Buried(true) => {}
+                    Answer::Cancelled(Err(CancelRefusal::Busy)) => *short = true,
+                    Answer::Buried(false) => unburied.push(id),
+                    Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
+                });
             }
         }
         self.hand_back(from, job, now, mesh);
@@ -386,42 +377,40 @@ impl Trade {
     fn bury(&mut self, work: u32, now: TimeMs, mesh: &mut Mesh) {
         let pending = self.works.work(work);
         pending.round = Round::Burying;
-        let mut looking = std::mem::take(&mut pending.looking);
-        let (principal, mut here) = (pending.principal, self.shard.as_mut());
-        let mut bury = |id: &OrderId| match &mut here {
-            Some(shard) => bury_here(shard, now, principal, id),
-            None => Answer::Buried(true),
-        };
-        looking.retain(|id| match bury(id) {
-            Answer::Cancelled(Err(CancelRefusal::Busy)) => {
-                pending.short = true;
-                true
-            }
-            Answer::Cancelled(found) => {
-                note(pending, *id, found);
-                false
-            }
-            Answer::Buried(there) => {
-                if !there {
-                    pending.unburied.push(*id);
-                }
-                true
-            }
-            Answer::Placed(_) | Answer::Acted(_) => unreachable!("nothing is placed here"),
-        });
-        pending.looking = looking;
-        let at = self.last_decided();
-        self.works.work(work).decided_at(at);
-        self.ask_others(work, mesh);
+        self.ids.clear();
+        self.ids.append(&mut pending.looking);
+        self.seek_everywhere(work, now, mesh);
     }
 }
 
-/// Leaves a tombstone for an order that no shard knew, unless it has arrived here since: then it is
-/// cancelled like any other.
-pub(super) fn bury_here(shard: &mut Shard, now: TimeMs, principal: WalletNo, id: &OrderId) -> Answer {
+/// Cancels an order if the shard knows it; else, in the second round, leaves a tombstone for it.
+pub(super) fn seek(
+    shard: &mut Shard,
+    now: TimeMs,
+    principal: WalletNo,
+    id: &OrderId,
+    round: Round,
+) -> Answer {
     match shard.cancel(now, principal, id) {
-        Err(CancelRefusal::Unknown) => Answer::Buried(shard.tombstone(now, principal, id).is_ok()),
+        Err(CancelRefusal::Unknown) if round == Round::Burying => {
+            Answer::Buried(shard.tombstone(now, principal, id).is_ok())
+        }
         found => Answer::Cancelled(found),
+    }
+}
+
+/// The same for each order of a list.
+fn seek_all(
+    shard: &mut Shard,
+    now: TimeMs,
+    principal: WalletNo,
+    ids: &[OrderId],
+    round: Round,
+    mut found: impl FnMut(OrderId, Answer),
+) {
+    for (index, id) in ids.iter().enumerate() {
+        shard.prefetch_for_cancels(&ids[index + 1..]);
+        found(*id, seek(shard, now, principal, id, round));
     }
 }
 
@@ -434,14 +423,16 @@ fn not_asked(pending: &mut Work) {
 }
 
 /// Notes what a shard said about one order.
-fn note(pending: &mut Work, id: OrderId, found: Result<(), CancelRefusal>) {
-    match found {
-        Ok(()) => pending.cancelled.push(id),
-        Err(CancelRefusal::Gone) => pending.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone }),
-        Err(CancelRefusal::Unknown) => pending.looking.push(id),
-        Err(CancelRefusal::Busy) => {
-            pending.short = true;
-            pending.looking.push(id);
+fn note(pending: &mut Work, id: OrderId, answer: Answer) {
+    match answer {
+        Answer::Cancelled(Ok(())) => return pending.cancelled.push(id),
+        Answer::Cancelled(Err(CancelRefusal::Gone)) => {
+            return pending.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone });
         }
+        Answer::Cancelled(Err(CancelRefusal::Unknown)) | Answer::Buried(true) => {}
+        Answer::Cancelled(Err(CancelRefusal::Busy)) => pending.short = true,
+        Answer::Buried(false) => pending.unburied.push(id),
+        Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
     }
+    pending.looking.push(id);
 }

@@ -1,7 +1,7 @@
 //! What shards decided about orders, here and on other loops, and what other loops ask of this one.
 
 use super::Trade;
-use super::cancels::bury_here;
+use super::cancels::{Round, seek};
 use super::words;
 use super::work::{Outcome, Refused};
 use crate::auth;
@@ -89,10 +89,8 @@ impl Trade {
                 let time = self.time_for(place, now);
                 Answer::Placed(self.own_shard().place(time, place))
             }
-            Question::Cancel { principal, id } => {
-                Answer::Cancelled(self.own_shard().cancel(now, *principal, id))
-            }
-            Question::Bury { principal, id } => bury_here(self.own_shard(), now, *principal, id),
+            Question::Cancel { principal, id } => seek(self.own_shard(), now, *principal, id, Round::Looking),
+            Question::Bury { principal, id } => seek(self.own_shard(), now, *principal, id, Round::Burying),
             Question::Act(act) => Answer::Acted(self.own_shard().act(now, act)),
         }
     }
