@@ -3,11 +3,24 @@
 use crate::domain::text::{parse_hex, parse_uint256};
 use crate::domain::{ConditionId, TokenId, Word};
 
-/// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000. An exponent
-/// is understood (`1e-3`), because JSON writers use one for small floats.
+/// `text` times 10^`places`, if that is a whole number: `scaled("0.25", 6)` is 250,000.
 pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
+    let (digits, decimals) = digits_of(text)?;
+    let digits: u64 = digits.parse().ok()?;
+    let shift = places - decimals;
+    let factor = 10_u64.checked_pow(shift.unsigned_abs())?;
+    if shift < 0 {
+        // Zeros at the end of the whole part may still make it a whole number.
+        return digits.is_multiple_of(factor).then_some(digits / factor);
+    }
+    digits.checked_mul(factor)
+}
+
+/// The digits of a number that is not below zero, and how many of them are decimals: below zero where zeros are to
+/// follow. An exponent is understood (`1e-3`), because JSON writers use one for small floats.
+fn digits_of(text: &str) -> Option<(String, i32)> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i8>().ok()?),
+        Some((mantissa, exponent)) => (mantissa, exponent.parse::<i16>().ok()?),
         None => (text, 0),
     };
     let (whole, decimals) = mantissa.split_once('.').unwrap_or((mantissa, ""));
@@ -16,14 +29,7 @@ pub(super) fn scaled(text: &str, places: i32) -> Option<u64> {
         return None;
     }
     let decimals = decimals.trim_end_matches('0');
-    let shift = places + i32::from(exponent) - i32::try_from(decimals.len()).ok()?;
-    let digits: u64 = format!("{whole}{decimals}").parse().ok()?;
-    if shift < 0 {
-        // Zeros at the end of the whole part may still make it a whole number.
-        let divisor = 10_u64.checked_pow(shift.unsigned_abs())?;
-        return digits.is_multiple_of(divisor).then_some(digits / divisor);
-    }
-    digits.checked_mul(10_u64.checked_pow(shift.unsigned_abs())?)
+    Some((format!("{whole}{decimals}"), i32::try_from(decimals.len()).ok()? - i32::from(exponent)))
 }
 
 /// The inverse of [`scaled`]: `decimal(10, 4)` is `0.001`.
@@ -36,13 +42,14 @@ pub(super) fn decimal(value: u64, places: usize) -> String {
 
 /// `text` in millionths; digits below a millionth are cut. `None` if it is not a number or is below zero.
 pub(super) fn cut_millionths(text: &str) -> Option<u64> {
-    const PLACES: usize = 6;
-    if text.contains(['e', 'E']) {
-        return scaled(text, 6);
+    const PLACES: i32 = 6;
+    let (mut digits, decimals) = digits_of(text)?;
+    let below = usize::try_from(decimals - PLACES).unwrap_or(0);
+    if 0 < below {
+        digits.truncate(digits.len().saturating_sub(below));
+        return if digits.is_empty() { Some(0) } else { digits.parse().ok() };
     }
-    let end = text.find('.').map_or(text.len(), |dot| text.len().min(dot + 1 + PLACES));
-    let more = text.get(end..)?;
-    more.bytes().all(|byte| byte.is_ascii_digit()).then(|| scaled(text.get(..end)?, 6))?
+    digits.parse::<u64>().ok()?.checked_mul(10_u64.checked_pow(decimals.abs_diff(PLACES))?)
 }
 
 /// A uint256 in decimal digits, as tokens are written.
@@ -109,6 +116,17 @@ mod tests {
             ("0.8284832542822228", Some(828_483)),
             ("7", Some(7_000_000)),
             ("1e-05", Some(10)),
+            ("5e-07", Some(0)),
+            ("1.2345678e-05", Some(12)),
+            ("98.76543215E-2", Some(987_654)),
+            ("1.2345678e1", Some(12_345_678)),
+            ("5e-324", Some(0)),
+            ("7e2", Some(700_000_000)),
+            ("0e0", Some(0)),
+            ("1e300", None),
+            ("1e-99999", None),
+            ("1e-7x", None),
+            ("1e", None),
             ("0.1234567x", None),
             ("-1", None),
             ("", None),
