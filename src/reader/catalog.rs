@@ -113,12 +113,7 @@ impl Reader {
             _ => Err(ask::no_route()),
         }?;
         // A page has few rows, but one event may hold many markets.
-        if json.bytes() > ANSWER_BYTES_MAX {
-            let refused = Refused::bad_request("answer_too_long", "");
-            let got = Params::of(asked.request.query).text("limit")?.unwrap_or_default();
-            return Err(refused.about("limit", &got, "a smaller page: the answer has more than 16 MiB"));
-        }
-        Ok(())
+        if ANSWER_BYTES_MAX < json.bytes() { Err(too_long(asked)) } else { Ok(()) }
     }
 
     /// The event that the path names by its id. The venues' ids are numbers, so a path that is neither a known id nor a
@@ -158,6 +153,22 @@ impl Reader {
         self.write_item(json, kind, item, &scope);
         Ok(())
     }
+}
+
+/// The refusal of an answer that is too long: of a page, or of what the path names.
+fn too_long(asked: &Asked<'_>) -> Refused {
+    let refused = Refused::bad_request("answer_too_long", "the answer is too long");
+    let named = asked.request.capture;
+    if named.is_empty() {
+        let got = Params::of(asked.request.query).text("limit").ok().flatten().unwrap_or_default();
+        return refused.about("limit", &got, "a smaller page: the answer has more than 16 MiB");
+    }
+    let field = if asked.endpoint() == Endpoint::EventBySlug { "slug" } else { "id" };
+    refused.about(
+        field,
+        named,
+        "at most 16 MiB of answer; /markets?event_id= has an event's markets in pages",
+    )
 }
 
 /// How a market that stands alone is shown.

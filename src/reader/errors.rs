@@ -47,7 +47,7 @@ errors! {
     404, "no_trade", "no trade of the requested token id": "It was never traded.";
     404, "not_found", "not found": "Nothing has this id or slug, or there is no such route.";
     400, "missing_parameter", "": "The named parameter is needed.";
-    400, "answer_too_long", "": "The list would be longer than one answer: ask for less.";
+    400, "answer_too_long", "the answer is too long": "It would have more than 16 MiB: ask for less.";
     400, "unknown_field", "": "A wallet route does not know this name in the query.";
     400, "missing_field", "": "A wallet route needs this name in the query.";
     400, "invalid_field", "": "A wallet route's parameter is not of its kind, or stands twice.";

@@ -4,6 +4,7 @@
 
 mod account;
 mod books;
+mod catalog;
 mod damage;
 mod feed;
 mod leaderboard;

@@ -6,7 +6,6 @@ use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
 use super::market_form;
 use super::params::{Params, invalid};
 use super::scope::Scope;
-use super::write::EventForm;
 use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
     SERIES_COLUMNS, TAG_COLUMNS,
@@ -49,7 +48,7 @@ impl Reader {
         params.flags_without_effect(&["include_chat", "include_template"])?;
         let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
         let scope = Scope::of(asked)?;
-        let write = |json: &mut Writer<'_>, event| self.write_event(json, event, EventForm::Listed, &scope);
+        let write = |json: &mut Writer<'_>, event| self.write_event_of_list(json, event, &scope);
         let mark = |event| catalog.mark_at_event(event, &page.columns, asked.now());
         write_page(json, (paging, "events"), &page, list, mark, write);
         Ok(())

@@ -17,11 +17,11 @@
 //!   are of all of them.
 //! - Tags, series and creators are objects, whatever the text has: strict clients refuse a page for one that is a string.
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
-//!   series, creators nor metadata.
+//!   series, creators nor metadata. Nor has one in a list that would be longer than [`EVENT_OF_LIST_BYTES`].
 
 use super::super::books::shown_bests;
 use super::super::trades::base_fee;
-use super::super::{Reader, Token};
+use super::super::{ANSWER_BYTES_MAX, Reader, Token};
 use super::scope::Scope;
 use crate::catalog::search::Hit;
 use crate::catalog::{
@@ -35,6 +35,9 @@ use crate::ledger::MarketRow;
 /// all of them are in `/events?series_slug=`, which begins with these.
 const EVENTS_OF_SERIES_MAX: usize = 100;
 
+/// How long an event of a list is about, for a page always to have room for one: half of what an answer may have.
+const EVENT_OF_LIST_BYTES: usize = ANSWER_BYTES_MAX / 2;
+
 /// How much of an event is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum EventForm {
@@ -42,7 +45,7 @@ pub(super) enum EventForm {
     Whole,
     /// An item of a list.
     Listed,
-    /// Within a market or a series.
+    /// Within a market or a series, or an item of a list that would be too long.
     Summary,
 }
 
@@ -113,6 +116,13 @@ impl Reader {
         }
     }
 
+    /// An event of a list.
+    pub(super) fn write_event_of_list(&self, json: &mut Writer<'_>, event: u32, scope: &Scope) {
+        let fits = self.hit_bytes(Hit::Event(event), scope) <= EVENT_OF_LIST_BYTES;
+        let form = if fits { EventForm::Listed } else { EventForm::Summary };
+        self.write_event(json, event, form, scope);
+    }
+
     pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, scope: &Scope) {
         let catalog = self.index.catalog();
         let event = catalog.event(number);
@@ -142,6 +152,10 @@ impl Reader {
             json.key("markets").open_array();
             for market in event.markets().filter(|market| scope.has_market(catalog, *market)) {
                 self.write_catalog_market(json, market, MarketForm::InEvent, scope);
+                // The answer is refused then.
+                if ANSWER_BYTES_MAX < json.bytes() {
+                    break;
+                }
             }
             json.close_array().key("series");
             self.write_copies(json, ItemKind::Series, event.series());

@@ -1,0 +1,65 @@
+//! Lists of the catalog: rows that are longer than an answer may be.
+
+use super::*;
+use crate::journal::layout::MarketText;
+use serde_json::json;
+
+impl Exchange {
+    /// Adds these markets to the event of rain, each with a text of some 256 KiB.
+    fn open_long_markets(&mut self, numbers: std::ops::Range<u32>) {
+        let text = format!(r#"{{"question":"Long?","description":"{}"}}"#, "x".repeat(260_000));
+        for market in numbers.map(MarketNo) {
+            self.open_market(market, "{}");
+            self.says(MarketText { time: self.time(), market, event: Some(0), text: text.clone() });
+        }
+    }
+
+    fn refuses(&mut self, target: &str) -> Value {
+        let (status, text) = self.sends(None, &format!("GET {target}"), "");
+        assert_eq!(status, 400, "{target}: {text}");
+        serde_json::from_str(&text).expect("JSON")
+    }
+}
+
+#[test]
+fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
+    let mut exchange = Exchange::opened();
+    let text = r#"{"id":"76","slug":"before","title":"Before"}"#;
+    exchange.says(EventText { time: TimeMs(1), event: 1, text: text.into() });
+    let whole = |exchange: &mut Exchange| exchange.reads("/events/77")["markets"].as_array().map(Vec::len);
+    exchange.open_long_markets(2..30);
+    assert_eq!(whole(&mut exchange), Some(29));
+    assert_eq!(exchange.reads("/events?limit=1")[0]["markets"].as_array().map(Vec::len), Some(29));
+    exchange.open_long_markets(30..40);
+    assert_eq!(whole(&mut exchange), Some(39), "one answer has room for it");
+    let listed = |exchange: &mut Exchange| {
+        let first = exchange.reads("/events?limit=1&ascending=false");
+        let second = exchange.reads("/events?limit=1&ascending=false&offset=1");
+        assert_eq!(second[0]["id"], "76");
+        let page = exchange.reads("/events/keyset?limit=1&ascending=false");
+        assert_eq!(page["events"], first);
+        let cursor = page["next_cursor"].as_str().expect("more").to_owned();
+        let page = exchange.reads(&format!("/events/keyset?limit=1&ascending=false&after_cursor={cursor}"));
+        assert_eq!(page, json!({ "events": second }));
+        first[0].clone()
+    };
+    let short = listed(&mut exchange);
+    assert_eq!((&short["id"], &short["title"]), (&json!("77"), &json!("Weather")));
+    for absent in ["markets", "tags", "series"] {
+        assert!(short.get(absent).is_none(), "{absent}");
+    }
+    exchange.open_long_markets(40..70);
+    assert_eq!(listed(&mut exchange)["id"], "77");
+    for (target, field, got) in [("/events/77", "id", "77"), ("/events/slug/weather", "slug", "weather")] {
+        let refused = exchange.refuses(target);
+        assert_eq!(refused["code"], "answer_too_long");
+        assert_eq!((&refused["field"], &refused["got"]), (&json!(field), &json!(got)));
+        assert_eq!(
+            refused["allowed"],
+            "at most 16 MiB of answer; /markets?event_id= has an event's markets in pages"
+        );
+    }
+    let refused = exchange.refuses("/markets?event_id=77&limit=100");
+    assert_eq!((&refused["field"], &refused["got"]), (&json!("limit"), &json!("100")));
+    assert_eq!(exchange.reads("/markets?event_id=77&limit=9").as_array().map(Vec::len), Some(9));
+}
