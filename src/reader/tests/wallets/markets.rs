@@ -35,6 +35,30 @@ fn holders_are_ranked_by_balance_and_counted_by_market() {
 }
 
 #[test]
+fn several_markets_with_very_many_holders_are_refused() {
+    let mut exchange = Exchange::opened();
+    for wallet in [ALICE, BOB, ALICES_SAFE, BOBS_DEPOSIT, CAROL] {
+        exchange.acts(wallet, RAIN, ActKind::Split, [5, 5]);
+    }
+    exchange.acts(ALICE, SNOW, ActKind::Split, [5, 5]);
+    let both = format!("{},{}", condition_text(RAIN), condition_text(SNOW));
+    for target in ["/holders?market=", "/v2/holders?condition="] {
+        exchange.reads(&format!("{target}{both}"));
+    }
+    exchange.acts(BOB, SNOW, ActKind::Split, [5, 5]);
+    for (target, field) in [("/holders?market=", "market"), ("/v2/holders?condition=", "condition")] {
+        let (status, text) = exchange.sends(None, &format!("GET {target}{both}"), "");
+        let refused: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((status, &refused["code"]), (400, &"payload_exceeds_limit".into()), "{target}: {text}");
+        assert_eq!(refused["field"], field);
+        assert_eq!(refused["allowed"], "fewer markets: these have many holders");
+        for market in [RAIN, SNOW] {
+            exchange.reads(&format!("{target}{}", condition_text(market)));
+        }
+    }
+}
+
+#[test]
 fn volumes_interest_and_ranks_add_up() {
     let mut exchange = traded();
     let (rain, snow) = (condition_text(RAIN), condition_text(SNOW));

@@ -56,6 +56,7 @@ impl Reader {
             Some([pinned, _marks @ ..]) if *pinned != listed => return Err(start.invalid()),
             values => values.map(|values| values[1..].as_chunks::<2>().0),
         };
+        self.few_holdings("condition", ids.iter().filter_map(|id| self.index.condition(id)))?;
         let (mut more, mut marks) = (false, Vec::with_capacity(4 * ids.len()));
         json.open_object().key("data").open_array();
         for (place, id) in ids.iter().enumerate() {
