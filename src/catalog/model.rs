@@ -45,9 +45,8 @@ pub struct Event {
     /// When it came.
     pub added: TimeMs,
     markets: BTreeSet<u32>,
-    open_markets: u32,
-    /// When the last of its markets was closed; `None` while one is open, and without markets.
-    closed: Option<TimeMs>,
+    /// Those of them that are over, by when they were closed.
+    over: BTreeSet<(TimeMs, u32)>,
     imported: u64,
     traded: u64,
     resting: u128,
@@ -83,14 +82,20 @@ impl Event {
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
         let EventFacts { start, end, creation, created, updated, closed_at, .. } = self.facts;
-        let closed_at = closed_at.or(self.closed.map(moment_of));
+        let closed_at = closed_at.or(self.over_since().map(moment_of));
         Dates { start, end, creation, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if nothing of it is open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.facts.closed || self.closed.is_some()
+        self.facts.closed || self.over_since().is_some()
+    }
+
+    /// When the last of its markets was closed; `None` while one is open, and without markets.
+    fn over_since(&self) -> Option<TimeMs> {
+        let (last, _) = self.over.last()?;
+        (self.over.len() == self.markets.len()).then_some(*last)
     }
 
     /// Its volume, in millionths.
@@ -199,14 +204,6 @@ impl Dates {
 /// An instant of this exchange's own, in the unit of texts.
 const fn moment_of(time: TimeMs) -> Moment {
     Moment(time.0.saturating_mul(1_000))
-}
-
-/// When the last market of an event was closed, if none of them is open.
-fn closing_of(event: &Event, markets: &[Market]) -> Option<TimeMs> {
-    if 0 < event.open_markets {
-        return None;
-    }
-    event.markets().filter_map(|market| markets[market as usize].over_since()).max()
 }
 
 /// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
@@ -443,11 +440,12 @@ impl Catalog {
         };
         let event = &mut self.events[event as usize];
         if event.markets.remove(&number) {
-            event.open_markets -= u32::from(!market.is_closed());
+            if let Some(since) = market.over_since() {
+                event.over.remove(&(since, number));
+            }
             event.imported = event.imported.saturating_sub(market.facts.volume);
             event.traded -= market.traded;
             event.resting -= market.resting;
-            event.closed = closing_of(event, &self.markets);
         }
     }
 
@@ -458,11 +456,12 @@ impl Catalog {
         };
         let event = &mut self.events[event as usize];
         if event.markets.insert(number) {
-            event.open_markets += u32::from(!market.is_closed());
+            if let Some(since) = market.over_since() {
+                event.over.insert((since, number));
+            }
             event.imported = event.imported.saturating_add(market.facts.volume);
             event.traded += market.traded;
             event.resting += market.resting;
-            event.closed = closing_of(event, &self.markets);
         }
     }
 
