@@ -290,7 +290,10 @@ impl Index {
     fn name_market(&mut self, row: &MarketRow) {
         let market = row.market;
         self.conditions.insert(row.condition, market);
-        self.questions.entry(row.question).or_default().push(market);
+        // A market without a question has the word that is zero.
+        if row.question != Word::ZERO {
+            self.questions.entry(row.question).or_default().push(market);
+        }
         for (token, outcome) in row.tokens.into_iter().zip([Outcome::Zero, Outcome::One]) {
             self.tokens.insert(token, Token { market, outcome });
         }

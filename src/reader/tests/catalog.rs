@@ -1,4 +1,4 @@
-//! Lists of the catalog: rows that are longer than an answer may be.
+//! Lists of the catalog: rows that are longer than an answer may be, and rows that lack what is asked for.
 
 use super::*;
 use crate::journal::layout::MarketText;
@@ -62,4 +62,12 @@ fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
     let refused = exchange.refuses("/markets?event_id=77&limit=100");
     assert_eq!((&refused["field"], &refused["got"]), (&json!("limit"), &json!("100")));
     assert_eq!(exchange.reads("/markets?event_id=77&limit=9").as_array().map(Vec::len), Some(9));
+}
+
+#[test]
+fn a_question_id_that_means_none_finds_nothing() {
+    let mut exchange = Exchange::opened();
+    let none = format!("0x{}", "00".repeat(32));
+    assert_eq!(exchange.reads(&format!("/markets?question_ids={none}")), json!([]));
+    assert_eq!(exchange.reads(&format!("/v2/resolutions?question_id={none}"))["data"], json!([]));
 }
