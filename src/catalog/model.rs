@@ -471,9 +471,9 @@ impl Catalog {
         let facts = &event.facts;
         match column {
             Column::Id | Column::Question => None,
-            Column::Slug => text(&facts.slug),
-            Column::Title => text(&facts.title),
-            Column::Ticker => text(&facts.ticker),
+            Column::Slug => Value::of_text(&facts.slug),
+            Column::Title => Value::of_text(&facts.title),
+            Column::Ticker => Value::of_text(&facts.ticker),
             Column::StartDate
             | Column::EndDate
             | Column::CreationDate
@@ -493,8 +493,8 @@ impl Catalog {
         let facts = &market.facts;
         match column {
             Column::Id | Column::Title | Column::Ticker | Column::CreationDate => None,
-            Column::Slug => text(&facts.slug),
-            Column::Question => text(&facts.question),
+            Column::Slug => Value::of_text(&facts.slug),
+            Column::Question => Value::of_text(&facts.question),
             Column::StartDate
             | Column::EndDate
             | Column::CreatedAt
@@ -506,10 +506,6 @@ impl Catalog {
             Column::Competitive => facts.competitive.and_then(amount),
         }
     }
-}
-
-fn text(text: &str) -> Option<Value<'_>> {
-    (!text.is_empty()).then_some(Value::of_text(text))
 }
 
 #[allow(clippy::unnecessary_wraps, reason = "one type for all columns")]

@@ -48,10 +48,11 @@ pub(super) enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
-    /// A column's text. Only its beginning counts: a mark has it, in hexadecimal, and stands in a request's line.
-    pub(super) fn of_text(text: &'a str) -> Self {
+    /// A column's text; none if it is empty. Only its beginning counts: a mark has it, in hexadecimal, and stands in a
+    /// request's line.
+    pub(super) fn of_text(text: &'a str) -> Option<Self> {
         const COMPARED_BYTES: usize = 512;
-        Self::Text(&text[..text.floor_char_boundary(COMPARED_BYTES)])
+        (!text.is_empty()).then(|| Self::Text(&text[..text.floor_char_boundary(COMPARED_BYTES)]))
     }
 }
 
@@ -442,7 +443,7 @@ mod tests {
     #[test]
     fn a_mark_stays_short_whatever_the_texts_are() {
         let long = "ü".repeat(100_000);
-        let mark = Mark::new(7, [Some(Value::of_text(&long)); ORDER_COLUMNS_MAX].into_iter());
+        let mark = Mark::new(7, [Value::of_text(&long); ORDER_COLUMNS_MAX].into_iter());
         assert!(mark.text().len() < 2_000, "twice that in hexadecimal fits into a line of 12 KiB");
         assert_eq!(Mark::parse(&mark.text(), ORDER_COLUMNS_MAX), Some(mark));
     }

@@ -146,8 +146,8 @@ impl Catalog {
             let shown = shelf.item(number).shown()?;
             match column {
                 Column::Id => Some(id(number)),
-                Column::Slug => Some(Value::of_text(&shown.slug)),
-                Column::Title => Some(Value::of_text(&shown.label)),
+                Column::Slug => Value::of_text(&shown.slug),
+                Column::Title => Value::of_text(&shown.label),
                 Column::CreatedAt => Some(Value::Number(shown.created.0)),
                 Column::UpdatedAt => Some(Value::Number(shown.updated.0)),
                 _ => None,

@@ -65,6 +65,23 @@ fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
 }
 
 #[test]
+fn what_has_no_name_comes_last_in_both_directions() {
+    let mut exchange = Exchange::opened();
+    let text = r#"{"id":"78","slug":"air","title":"Air",
+        "tags":[{"id":"1"},{"id":"3","label":"Wind","slug":"wind"},{"id":"2","label":"Air","slug":"air"}],
+        "series":[{"id":"1"},{"id":"3","title":"Wind","slug":"wind"},{"id":"2","title":"Air","slug":"air"}]}"#;
+    exchange.says(EventText { time: TimeMs(1), event: 1, text: text.into() });
+    for list in ["/tags?order=label", "/tags?order=slug", "/series?order=title", "/series?order=slug"] {
+        for (ascending, ids) in [(true, ["2", "3", "1"]), (false, ["3", "2", "1"])] {
+            let rows = exchange.reads(&format!("{list}&ascending={ascending}"));
+            let mut found = column(rows.as_array().expect("rows"), "id");
+            found.retain(|id| ids.contains(id));
+            assert_eq!(found, ids, "{list} {ascending}");
+        }
+    }
+}
+
+#[test]
 fn a_question_id_that_means_none_finds_nothing() {
     let mut exchange = Exchange::opened();
     let none = format!("0x{}", "00".repeat(32));
