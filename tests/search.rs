@@ -112,6 +112,7 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
     let exchange = dev(&folder);
     let mut connection = exchange.connect();
     let number = "1 or more; beyond 500 it is 500";
+    let pages = "a whole number from 1 to 18446744073709551615";
     let sorts = "relevance, volume, volume_24hr, liquidity, competitive, start_date, end_date or closed_time";
     let long = "a".repeat(513);
     let many = "a,".repeat(101);
@@ -123,8 +124,9 @@ fn what_is_asked_wrongly_is_refused_by_field_value_and_rule() {
         (&format!("?q={long}"), "q is invalid", "q", "513 bytes", "1 to 512 bytes of text"),
         ("?q=a&limit_per_type=0", "limit_per_type is invalid", "limit_per_type", "0", number),
         ("?q=a&limit_per_type=ten", "limit_per_type is invalid", "limit_per_type", "ten", number),
-        ("?q=a&page=0", "page is invalid", "page", "0", "a whole number from 1"),
-        ("?q=a&page=-1", "page is invalid", "page", "-1", "a whole number from 1"),
+        ("?q=a&page=0", "page is invalid", "page", "0", pages),
+        ("?q=a&page=-1", "page is invalid", "page", "-1", pages),
+        ("?q=a&page=18446744073709551616", "page is invalid", "page", "18446744073709551616", pages),
         ("?q=a&search_tags=yes", "search_tags is invalid", "search_tags", "yes", "true or false"),
         ("?q=a&search_profiles=1", "search_profiles is invalid", "search_profiles", "1", "true or false"),
         ("?q=a&optimized=2", "optimized is invalid", "optimized", "2", "true or false"),

@@ -102,7 +102,10 @@ pub(super) fn write<R>(
             Cursor::From { offset: from.offset.saturating_add(count), position: after_key.map(Position) };
         if worked >= WORK_MAX {
             if to_skip > 0 {
-                return Err(too_long().about("next_cursor", "", CURSOR_RULE));
+                let mut got = Vec::new();
+                Cursor::From { offset: from.offset, position: None }.push(&mut got);
+                let got = String::from_utf8_lossy(&got);
+                return Err(too_long().about("next_cursor", &got, CURSOR_RULE));
             }
             next = Some(here);
             break;
@@ -231,5 +234,9 @@ mod tests {
         assert_eq!((rows, next == END), (vec![], false));
         let refused = begin(WORK_MAX).expect_err("too far behind");
         assert_eq!((refused.status, refused.code), (400, "payload_exceeds_limit"));
+        let mut told = Vec::new();
+        refused.tell(&mut told);
+        let told: serde_json::Value = serde_json::from_slice(&told).expect("JSON");
+        assert_eq!((&told["field"], &told["got"]), (&"next_cursor".into(), &"Mg==".into()));
     }
 }

@@ -113,7 +113,7 @@ fn query_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Query, 
         return Err(invalid("q", &format!("{} bytes", term.len()), TERM_RULE));
     }
     let limit_per_type = params.rows("limit_per_type", LIMIT_RULE, LIMIT_MAX)?.unwrap_or(LIMIT_DEFAULT);
-    let page = params.integer("page", "a whole number from 1", |page| 0 < page)?.unwrap_or(1);
+    let page = params.integer("page", 1)?.unwrap_or(1);
     let with_tags = params.flag("search_tags")?.unwrap_or(true);
     params.flags_without_effect(&["search_profiles", "optimized", "cache"])?;
     Ok(Query {

@@ -42,7 +42,8 @@ fn pages_have_bounds_on_every_list() {
             taken(&mut site, &format!("{list}?offset={offset}&limit=1"));
         }
         for got in ["-1", "1.5", "x", "18446744073709551616"] {
-            refused(&mut site, &format!("{list}?offset={got}&limit=1"), "offset", got, "0 or more");
+            let rule = "a whole number from 0 to 18446744073709551615";
+            refused(&mut site, &format!("{list}?offset={got}&limit=1"), "offset", got, rule);
         }
         for got in ["yes", "1", "truth"] {
             refused(&mut site, &format!("{list}?limit=1&ascending={got}"), "ascending", got, "true or false");

@@ -5,6 +5,7 @@ use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, O
 use crate::domain::text::parse_hex_into;
 use crate::http::Query;
 use crate::json::decimal;
+use std::borrow::Cow;
 
 /// Rows of a page by default.
 const LIMIT_DEFAULT: u64 = 20;
@@ -147,7 +148,7 @@ impl<'a> Params<'a> {
 
     /// The page and its order.
     pub(in crate::reader) fn page(self, columns: Columns, rule: &'static str) -> Result<Page, Refused> {
-        let offset = self.integer("offset", "0 or more", |_| true)?;
+        let offset = self.integer("offset", 0)?;
         let begin = Begin::Offset(offset.unwrap_or(0));
         let columns = self.order(columns, rule)?;
         Ok(Page { columns, direction: self.direction(Direction::Descending)?, begin, limit: self.limit()? })
@@ -193,12 +194,13 @@ impl<'a> Params<'a> {
         rule: &'static str,
         max: u64,
     ) -> Result<Option<u64>, Refused> {
-        let Some(text) = self.text(name)?.filter(|text| super::is_number(text)) else {
-            return self.integer(name, rule, |_| false);
+        let Some(text) = self.text(name)? else {
+            return Ok(None);
         };
         match text.parse::<u64>() {
-            Ok(0) => Err(invalid(name, &text, rule)),
-            number => Ok(Some(number.unwrap_or(max).min(max))),
+            Ok(number) if 0 < number && super::is_number(&text) => Ok(Some(number.min(max))),
+            Err(_) if super::is_number(&text) => Ok(Some(max)),
+            _ => Err(invalid(name, &text, rule)),
         }
     }
 
@@ -223,18 +225,14 @@ impl<'a> Params<'a> {
         Ok(order)
     }
 
-    /// A whole number that is allowed.
-    pub(in crate::reader) fn integer(
-        self,
-        name: &'static str,
-        rule: &'static str,
-        allowed: impl Fn(u64) -> bool,
-    ) -> Result<Option<u64>, Refused> {
+    /// A whole number from `min`.
+    pub(in crate::reader) fn integer(self, name: &'static str, min: u64) -> Result<Option<u64>, Refused> {
         let Some(text) = self.text(name)? else {
             return Ok(None);
         };
-        let number = text.parse().ok().filter(|number| super::is_number(&text) && allowed(*number));
-        number.map(Some).ok_or_else(|| invalid(name, &text, rule))
+        let number = text.parse().ok().filter(|number| super::is_number(&text) && min <= *number);
+        let rule = || format!("a whole number from {min} to {}", u64::MAX);
+        number.map(Some).ok_or_else(|| invalid(name, &text, rule()))
     }
 
     fn values(self, name: &'static str) -> Result<Vec<String>, Refused> {
@@ -259,6 +257,10 @@ fn mark(cursor: &str, columns: usize) -> Option<Mark> {
 }
 
 /// A refusal of a parameter's value.
-pub(in crate::reader) fn invalid(field: &'static str, got: &str, allowed: &'static str) -> Refused {
+pub(in crate::reader) fn invalid(
+    field: &'static str,
+    got: &str,
+    allowed: impl Into<Cow<'static, str>>,
+) -> Refused {
     Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
 }

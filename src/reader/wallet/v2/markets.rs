@@ -259,12 +259,12 @@ impl Reader {
         let params = params(asked, &["question_id", "condition", "event_id"])?;
         let question =
             params.read("question_id", || WORD_RULE.into(), |text| parse_hex(text.as_bytes()).map(Word))?;
-        let markets: Vec<MarketNo> = match (question, conditions(&params)?, events(&params)?) {
-            (Some(question), None, None) => self.index.question(&question).to_vec(),
+        let (named, markets): (_, Vec<MarketNo>) = match (question, conditions(&params)?, events(&params)?) {
+            (Some(question), None, None) => ("question_id", self.index.question(&question).to_vec()),
             (None, Some(ids), None) => {
-                ids.iter().filter_map(|id: &ConditionId| self.index.condition(id)).collect()
+                ("condition", ids.iter().filter_map(|id| self.index.condition(id)).collect())
             }
-            (None, None, Some(ids)) => self.markets_of_events(&ids).collect(),
+            (None, None, Some(ids)) => ("event_id", self.markets_of_events(&ids).collect()),
             (None, None, None) => return Err(missing("condition", ONE_RULE)),
             _ => return Err(invalid("condition", "several of them", ONE_RULE.into())),
         };
@@ -272,7 +272,7 @@ impl Reader {
         for row in markets.into_iter().map(|market| self.market(market)) {
             write_resolution(json, row);
             if ANSWER_BYTES_MAX < json.bytes() {
-                return Err(too_long().about("event_id", "", "fewer events"));
+                return Err(too_long().about(named, "", "fewer markets in all"));
             }
         }
         json.close_array().close_object();
