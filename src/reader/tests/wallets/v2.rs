@@ -160,6 +160,18 @@ fn positions_are_listed_by_what_can_be_done_with_them() {
 }
 
 #[test]
+fn a_position_passes_a_filter_of_what_it_shows_as_its_worth() {
+    let mut exchange = Exchange::opened();
+    exchange.acts_exactly(CAROL, SNOW, ActKind::Split, [Shares(SHARE + 1); 2]);
+    let target = format!("/v2/positions?user={}&filter_type=CASH&filter_amount=", address_text(CAROL));
+    for (amount, count) in [("0.5", 2), ("0.5000005", 2), ("0.500001", 2), ("0.500002", 0)] {
+        let rows = rows(&mut exchange, &format!("{target}{amount}"));
+        assert_eq!(rows.len(), count, "{amount}");
+        assert!(rows.iter().all(|row| row["current_value"] == 0.500_001), "half a millionth is rounded up");
+    }
+}
+
+#[test]
 fn pages_join_while_other_rows_come_and_go() {
     let mut exchange = spread();
     let alice = address_text(ALICE);

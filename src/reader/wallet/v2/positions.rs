@@ -67,8 +67,8 @@ const SORTS: [(&str, SortBy); 7] = [
 enum Smallest {
     /// In millionths of a share.
     Shares(u64),
-    /// By their worth, in atto.
-    Worth(i128),
+    /// By their worth as it is shown, in millionths.
+    Worth(u64),
 }
 
 /// A position that passed the filters, with what it is sorted by.
@@ -109,12 +109,11 @@ impl Passing {
             Cash,
             Tokens,
         }
-        const MILLIONTH: i128 = 1_000_000_000_000;
         const BY: [(&str, By); 2] = [("CASH", By::Cash), ("TOKENS", By::Tokens)];
         let amount = params.amount("filter_amount")?;
         let dust = if matches!(status, Status::Open | Status::Redeemable) { DUST } else { 0 };
         let smallest = match params.word("filter_type", &BY)? {
-            Some(By::Cash) => Smallest::Worth(i128::from(amount.unwrap_or(0)) * MILLIONTH),
+            Some(By::Cash) => Smallest::Worth(amount.unwrap_or(0)),
             Some(By::Tokens) | None => Smallest::Shares(amount.unwrap_or(dust)),
         };
         let end = params.second("end")?.filter(|end| *end > 0);
@@ -265,7 +264,7 @@ impl Reader {
         let figures = figures(lot, price);
         let large = match passing.smallest {
             Smallest::Shares(smallest) => smallest <= figures.size.0,
-            Smallest::Worth(smallest) => smallest <= figures.current,
+            Smallest::Worth(smallest) => i128::from(smallest) <= rounded(figures.current, PLACES),
         };
         large.then(|| match sort {
             SortBy::Value => figures.current,
