@@ -205,17 +205,17 @@ impl OrderRow {
         self.fields.shares()
     }
 
-    /// Whether it asked for more than it got, if it ended with `filled` shares. A FOK never does. A FAK buy asks for an
-    /// amount of collateral: it does if what is left buys a millionth of a share at its limit.
+    /// Whether it asked for more than it got. A FOK never does. A FAK buy asks for an amount of collateral: it does if
+    /// what is left buys a millionth of a share at its limit.
     #[must_use]
-    pub fn falls_short(&self, filled: Shares) -> bool {
+    pub fn falls_short(&self) -> bool {
         match (self.order_type, self.fields.side) {
             (OrderType::Fok, _) => false,
             (OrderType::Fak, Side::Buy) => {
                 let left = u128::from(self.fields.maker_amount.saturating_sub(self.taken.0));
                 u128::from(self.price.ten_thousandths()) <= left * u128::from(PRICE_ONE)
             }
-            _ => filled < self.size(),
+            _ => self.filled < self.size(),
         }
     }
 }

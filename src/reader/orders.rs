@@ -177,15 +177,14 @@ fn status(row: &OrderRow, dialect: Dialect) -> &'static str {
     if dialect == Dialect::Poly { upper } else { lower }
 }
 
-/// Why an order that does not rest ended with less than it asked for, where nothing else stopped it.
-pub(super) const REST_NOT_FILLED: &str = "rest_not_filled";
-
-/// Why an order is no longer live, or stopped with a rest; empty if there is nothing to explain.
+/// Why an order is no longer live, or stopped with a rest; empty while it rests.
 pub(super) fn reason(row: &OrderRow) -> &'static str {
     match (row.state, row.stopped) {
         (OrderState::Removed(reason), _) => reason.text(),
         (OrderState::Killed(reject), _) | (_, Some(reject)) => reject.wire().code,
-        (OrderState::Filled, None) if row.falls_short(row.filled) => REST_NOT_FILLED,
-        _ => "",
+        // It does not rest, and nothing else stopped it.
+        (OrderState::Filled, None) if row.falls_short() => "rest_not_filled",
+        (OrderState::Filled, None) => "filled",
+        (OrderState::Live, None) => "",
     }
 }

@@ -22,7 +22,7 @@
 
 use super::super::ask::Refused;
 use super::super::index::Trade;
-use super::super::orders::{REST_NOT_FILLED, original_size, reason};
+use super::super::orders::{original_size, reason};
 use super::super::page::{WORK_MAX, WORK_OF_ARCHIVED, WORK_OF_ORDER};
 use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
@@ -317,9 +317,7 @@ impl Stand {
     /// Why this event ends the order; empty if it does not.
     fn reason(self, row: &OrderRow) -> &'static str {
         match (self.step, self.status(row)) {
-            (Step::Ended, _) => reason(row),
-            (_, "MATCHED") if row.falls_short(self.filled) => REST_NOT_FILLED,
-            (_, "MATCHED") => "filled",
+            (Step::Ended, _) | (_, "MATCHED") => reason(row),
             _ => "",
         }
     }

@@ -315,7 +315,7 @@ fn each_end_of_an_order_has_its_word_and_its_reason() {
     for (principal, order, status, reason) in [
         (ALICE, cancelled, "canceled", "cancelled"),
         (ALICE, off_grid, "canceled", "tick_changed"),
-        (ALICE, filled, "matched", ""),
+        (ALICE, filled, "matched", "filled"),
         (BOB, stopped_by, "canceled", "self_trade"),
         (BOB, stopped, "canceled", "self_trade"),
         (BOB, killed, "canceled", "fok_not_filled"),

@@ -143,8 +143,7 @@ pub(crate) fn markdown() -> String {
     table(
         "Why an order left its book",
         "`reason` of orders and of events; an order that stopped on arrival has the code of its refusal there. One that \
-         was filled has `filled` in its last event and nothing in its record, or in both `rest_not_filled` if it took \
-         what there was and does not rest.",
+         was filled has `filled`, or `rest_not_filled` if it took what there was and does not rest.",
         &["reason", "meaning"],
         &reasons,
     );

@@ -185,7 +185,7 @@ impl Run {
         }
     }
 
-    /// Every order that left is asked for its reason; one that was filled has none.
+    /// Every order that left is asked for its reason.
     fn departures(
         &mut self,
         before: &BTreeSet<OrderId>,
@@ -201,7 +201,7 @@ impl Run {
                 (Some(&"market_resolved"), _) => ("CANCELED_MARKET_RESOLVED", vec!["market_resolved"]),
                 (Some(&reason), _) => ("CANCELED", vec![reason]),
                 (None, Some(reasons)) => ("CANCELED", reasons.clone()),
-                (None, None) => ("MATCHED", vec![""]),
+                (None, None) => ("MATCHED", vec!["filled"]),
             };
             assert_eq!(status, wanted, "the status of #{label} after {}", self.at);
             assert!(reasons.contains(&reason), "#{label}: {reason}, not {reasons:?}, after {}", self.at);
