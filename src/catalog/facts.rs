@@ -4,10 +4,10 @@
 //! strict clients take no empty dates, and no addresses or hashes that are not hex, so dates become
 //! instants and hex is checked here. What is long and only ever shown stays in the text, as a [`Span`].
 
+use super::Moment;
 use super::fields::{Fields, Part, as_text, items, parts, texts};
 use super::number::{cut_millionths, hex_digits};
 use super::sheet::{self, Sheet, Span};
-use super::{Moment, event_key};
 use crate::domain::amount::ONE;
 use crate::domain::{ItemKind, TimeMs};
 
@@ -89,8 +89,6 @@ pub struct MarketFacts {
     pub volume: u64,
     /// How close to even its prices are, in millionths.
     pub competitive: Option<u64>,
-    /// The first event that the text itself carries.
-    pub event: Option<EventFacts>,
 }
 
 /// What is shown of an event's text.
@@ -230,7 +228,6 @@ impl MarketFacts {
                 "volume" => volume = cut_millionths(&words(raw)),
                 "volumeNum" => volume_number = cut_millionths(&words(raw)),
                 "competitive" => facts.competitive = cut_millionths(raw),
-                "events" => facts.event = first_event(text, raw),
                 _ => {}
             }
         }
@@ -256,15 +253,10 @@ impl EventFacts {
     /// Reads an event's text.
     #[must_use]
     pub fn parse(text: &str) -> Self {
-        Self::within(text, text)
-    }
-
-    /// Reads an event that is part of a longer text.
-    fn within(text: &str, object: &str) -> Self {
-        let Some(parts) = parts(object) else {
+        let Some(parts) = parts(text) else {
             return Self { sheet: Sheet::missing_all(&sheet::EVENT), ..Self::default() };
         };
-        let sheet = Sheet::of(&sheet::EVENT, text, object, &parts);
+        let sheet = Sheet::of(&sheet::EVENT, text, text, &parts);
         let mut facts = Self { sheet, ..Self::default() };
         for Part { name, raw } in &parts {
             match name.as_ref() {
@@ -333,12 +325,6 @@ fn item_spans(text: &str, raw: &str) -> Box<[Span]> {
     items(raw).unwrap_or_default().into_iter().map(|item| Span::within(text, item)).collect()
 }
 
-fn first_event(text: &str, raw: &str) -> Option<EventFacts> {
-    let first = items(raw)?.into_iter().next()?;
-    event_key(first)?;
-    Some(EventFacts::within(text, first))
-}
-
 fn hex(raw: &str, bytes: usize) -> String {
     let text = words(raw);
     if hex_digits(&text) == Some(2 * bytes) { text } else { String::new() }
@@ -384,7 +370,7 @@ mod tests {
                 "outcomePrices":"[\"0.0451234567\", \"0.955\"]","rewardsMaxSpread":3.5,"secondsDelay":3,
                 "clobRewards":[{"assetAddress":"0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174","rewardsDailyRate":30}],
                 "volume":"1.5","volumeNum":1.25,"description":"\"So\"",
-                "tags":[{"label":"Politics"},"World",7],"events":[{"id":16282,"slug":"e","title":"E"}]}"#;
+                "tags":[{"label":"Politics"},"World",7]}"#;
         let facts = MarketFacts::parse(text);
         assert_eq!((facts.question.as_str(), facts.slug.as_str()), ("Will it?", "will-it"));
         assert_eq!(facts.end.map(Moment::in_ms), Some(TimeMs(1_767_182_400_000)));
@@ -400,7 +386,6 @@ mod tests {
         assert_eq!(facts.description.of(text), r#""\"So\"""#);
         let tags: Vec<&str> = facts.tag_spans.iter().map(|span| span.of(text)).collect();
         assert_eq!(tags, [r#"{"label":"Politics"}"#, r#""World""#, "7"]);
-        assert_eq!(facts.event.map(|event| (event.id, event.slug)), Some(("16282".into(), "e".into())));
     }
 
     #[test]

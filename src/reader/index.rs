@@ -207,10 +207,9 @@ impl Index {
         &self.catalog.market(market.0).facts
     }
 
-    /// What is known of the event of `market`.
+    /// What the text of the event of `market` says.
     pub(super) fn event(&self, market: &MarketRow) -> Option<&EventFacts> {
-        let event = market.event.and_then(|event| self.catalog.events().get(event as usize));
-        event.map(|event| &event.facts).or(self.facts(market.market).event.as_ref())
+        market.event.map(|event| &self.catalog.event(event).facts)
     }
 
     /// The market of a condition.

@@ -8,7 +8,7 @@ use super::page::Looked;
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
 use super::{Reader, Token, page};
-use crate::catalog::{EventFacts, Moment, Span};
+use crate::catalog::{EventFacts, Moment, Source, Span, Texts};
 use crate::domain::amount::ONE;
 use crate::domain::{MarketNo, Mode, Outcome};
 use crate::http::Endpoint;
@@ -140,9 +140,15 @@ impl Reader {
 
     /// The description of a market's event; empty without one.
     pub(super) fn write_event_description(&self, json: &mut Writer<'_>, row: &MarketRow) {
-        let known = row.event.and_then(|event| self.ledger.events().get(event as usize));
-        let text = known.map_or(&row.text, |event| &event.text);
-        write_span(json, self.index.event(row).map_or_else(Span::default, |event| event.description), text);
+        match row.event {
+            Some(event) => {
+                let facts = &self.index.catalog().event(event).facts;
+                write_span(json, facts.description, self.ledger.text(Source::Event(event)));
+            }
+            None => {
+                json.text("");
+            }
+        }
     }
 
     fn write_token(&self, json: &mut Writer<'_>, row: &MarketRow, outcome: Outcome) {
