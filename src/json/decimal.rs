@@ -88,11 +88,6 @@ pub fn push_price(out: &mut impl Sink, price: Price) {
     push_ten_thousandths(out, price.ten_thousandths());
 }
 
-/// Appends a tick in the text that clients index their tables by: `0.01`, never `0.010`.
-pub fn push_tick(out: &mut impl Sink, tick: Tick) {
-    push_ten_thousandths(out, tick.ten_thousandths());
-}
-
 /// Appends a uint256.
 pub fn push_uint256(out: &mut impl Sink, bytes: &[u8; 32]) {
     /// 78 digits make five pieces of 19 at most.
@@ -375,7 +370,7 @@ mod tests {
             assert!(!text.ends_with('0') && text.starts_with("0."));
             assert_eq!(parse_price(text.as_bytes()), Ok(price));
         }
-        let ticks = Tick::ALL.map(|tick| written(|out| push_tick(out, tick)));
+        let ticks = Tick::ALL.map(|tick| written(|out| push_ten_thousandths(out, tick.ten_thousandths())));
         assert_eq!(ticks, ["0.1", "0.01", "0.005", "0.0025", "0.001", "0.0001"]);
         assert_eq!(parse_tick(b"0.0025"), Ok(Tick::ALL[3]));
         assert_eq!(parse_tick(b"0.02"), Err(NotDecimal::TooLarge));

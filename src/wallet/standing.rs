@@ -9,7 +9,7 @@ use super::{Role, Trade};
 use crate::domain::{MarketNo, TimeMs, WalletNo};
 use crate::memory::wire::{Damage, structs};
 use std::collections::BTreeMap;
-use std::ops::{Add, AddAssign, Sub, SubAssign};
+use std::ops::{AddAssign, Sub, SubAssign};
 
 const HOUR_MS: u64 = 3_600_000;
 
@@ -71,15 +71,6 @@ impl SubAssign for Totals {
         self.shares -= other.shares;
         self.trades -= other.trades;
         self.realized -= other.realized;
-    }
-}
-
-impl Add for Totals {
-    type Output = Self;
-
-    fn add(mut self, other: Self) -> Self {
-        self += other;
-        self
     }
 }
 

@@ -77,12 +77,7 @@ impl<'a> Params<'a> {
 
     /// A wallet, if one is named.
     pub(super) fn user_filter(&self) -> Result<Option<Address>, Refused> {
-        self.address_filter("user")
-    }
-
-    /// An address, if one is named.
-    pub(super) fn address_filter(&self, field: &'static str) -> Result<Option<Address>, Refused> {
-        self.read(field, || ADDRESS_RULE.into(), |text| parse_hex(text.as_bytes()).map(Address))
+        self.read("user", || ADDRESS_RULE.into(), |text| parse_hex(text.as_bytes()).map(Address))
     }
 
     /// Conditions of which at least one must be named.
