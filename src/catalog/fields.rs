@@ -10,13 +10,27 @@ use serde_json::value::RawValue;
 /// The fields of one object, in their order; if a name comes twice, its last value counts.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fields<'a> {
-    fields: Vec<(Cow<'a, str>, &'a RawValue)>,
+    fields: Vec<Part<'a>>,
 }
 
 impl<'a> Fields<'a> {
     /// The fields of `text`, if it is an object.
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        serde_json::from_str(text).ok()
+        let parts = parts(text)?;
+        let mut fields: Vec<Part<'a>> = Vec::with_capacity(parts.len());
+        // Nearly all marks are new, and a name with a new mark need not be compared with the others.
+        let mut seen = [0_u64; 16];
+        for part in parts {
+            let (word, bit) = mark_of(&part.name);
+            let is_new = seen[word] & bit == 0;
+            seen[word] |= bit;
+            let same = if is_new { None } else { fields.iter_mut().find(|field| field.name == part.name) };
+            match same {
+                Some(field) => field.raw = part.raw,
+                None => fields.push(part),
+            }
+        }
+        Some(Self { fields })
     }
 
     /// A field that `text`, an object, says twice; the first one of these.
@@ -31,8 +45,8 @@ impl<'a> Fields<'a> {
     pub(crate) fn raw(&self, name: &str) -> Option<&'a str> {
         self.fields
             .iter()
-            .find(|(field, _)| field == name)
-            .map(|(_, raw)| raw.get())
+            .find(|field| field.name == name)
+            .map(|field| field.raw)
             .filter(|raw| *raw != "null")
     }
 
@@ -58,61 +72,28 @@ impl<'a> Fields<'a> {
 
     /// The names of all fields, in their order.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
-        self.fields.iter().map(|(name, _)| name.as_ref())
+        self.fields.iter().map(|field| field.name.as_ref())
     }
 
     /// The object without the field `left_out`; nothing else changes but the blanks between tokens, which go.
     pub(super) fn without(&self, left_out: &str) -> String {
-        render(self.fields.iter().filter(|(name, _)| name != left_out))
+        render(self.fields.iter().filter(|field| field.name != left_out))
     }
 
     /// This object, followed by the fields that only `other` has.
     pub(super) fn with_rest_of(&self, other: &Self) -> String {
-        let rest = other.fields.iter().filter(|(name, _)| !self.has(name));
+        let rest = other.fields.iter().filter(|field| !self.has(&field.name));
         render(self.fields.iter().chain(rest))
     }
 
     /// True if every field of `other` is here with the same value.
     pub(super) fn says_all_of(&self, other: &Self) -> bool {
-        other.fields.iter().all(|(name, raw)| {
-            self.fields.iter().any(|(field, here)| field == name && here.get() == raw.get())
-        })
+        other.fields.iter().all(|field| self.fields.contains(field))
     }
 
     /// True if `name` is there, even as `null`.
     pub(super) fn has(&self, name: &str) -> bool {
-        self.fields.iter().any(|(field, _)| field == name)
-    }
-}
-
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Fields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Collect<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Collect<'a> {
-            type Value = Fields<'a>;
-            fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                out.write_str("an object")
-            }
-            fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Fields<'a>, M::Error> {
-                // Names are borrowed where possible: a text has some eighty of them.
-                let mut fields: Vec<(Cow<'a, str>, &'a RawValue)> = Vec::with_capacity(FIELDS_OF_A_MARKET);
-                // Nearly all marks are new, and a name with a new mark need not be compared with the others.
-                let mut seen = [0_u64; 16];
-                while let Some((Name(name), raw)) = map.next_entry::<Name<'a>, &'a RawValue>()? {
-                    let (word, bit) = mark_of(&name);
-                    let is_new = seen[word] & bit == 0;
-                    seen[word] |= bit;
-                    let same =
-                        if is_new { None } else { fields.iter_mut().find(|(field, _)| *field == name) };
-                    match same {
-                        Some(field) => field.1 = raw,
-                        None => fields.push((name, raw)),
-                    }
-                }
-                Ok(Fields { fields })
-            }
-        }
-        deserializer.deserialize_map(Collect(std::marker::PhantomData))
+        self.fields.iter().any(|field| field.name == name)
     }
 }
 
@@ -124,10 +105,10 @@ fn mark_of(name: &str) -> (usize, u64) {
     (usize::try_from(mark >> 6).expect("below 16"), 1 << (mark & 63))
 }
 
-fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (Cow<'a, str>, &'a RawValue)>) -> String {
+fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b Part<'a>>) -> String {
     let mut out = String::with_capacity(TEXT_OF_A_MARKET_BYTES);
     out.push('{');
-    for (name, raw) in fields {
+    for Part { name, raw } in fields {
         if out.len() > 1 {
             out.push(',');
         }
@@ -141,7 +122,7 @@ fn render<'b, 'a: 'b>(fields: impl Iterator<Item = &'b (Cow<'a, str>, &'a RawVal
             Cow::Owned(name) => out.push_str(&quoted(name)),
         }
         out.push(':');
-        push_compact(&mut out, raw.get());
+        push_compact(&mut out, raw);
     }
     out.push('}');
     out.shrink_to_fit();
@@ -187,9 +168,9 @@ fn string_bytes(text: &str) -> usize {
 const TEXT_OF_A_MARKET_BYTES: usize = 4 << 10;
 
 /// A field as written in its object.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part<'a> {
-    /// Its name, unescaped.
+    /// Its name, unescaped; borrowed where it has no escapes, as a text has some eighty of them.
     pub(super) name: Cow<'a, str>,
     /// Its value.
     pub(super) raw: &'a str,
@@ -197,51 +178,47 @@ pub(super) struct Part<'a> {
 
 /// The fields of `text` in their order, with repeats; `None` if it is not an object.
 pub(super) fn parts(text: &str) -> Option<Vec<Part<'_>>> {
-    struct Parts<'a>(Vec<Part<'a>>);
-    impl<'de: 'a, 'a> serde::Deserialize<'de> for Parts<'a> {
-        fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-            struct Collect<'a>(std::marker::PhantomData<&'a ()>);
-            impl<'de: 'a, 'a> Visitor<'de> for Collect<'a> {
-                type Value = Parts<'a>;
-                fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                    out.write_str("an object")
-                }
-                fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Parts<'a>, M::Error> {
-                    let mut parts = Vec::with_capacity(FIELDS_OF_A_MARKET);
-                    while let Some((Name(name), raw)) = map.next_entry::<Name<'a>, &'a RawValue>()? {
-                        parts.push(Part { name, raw: raw.get() });
-                    }
-                    Ok(Parts(parts))
-                }
+    struct Collect;
+    impl<'de> Visitor<'de> for Collect {
+        type Value = Vec<Part<'de>>;
+        fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+            out.write_str("an object")
+        }
+        fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+            let mut parts = Vec::with_capacity(FIELDS_OF_A_MARKET);
+            while let Some((Name(name), raw)) = map.next_entry::<Name<'de>, &'de RawValue>()? {
+                parts.push(Part { name, raw: raw.get() });
             }
-            deserializer.deserialize_map(Collect(std::marker::PhantomData))
+            Ok(parts)
         }
     }
-    serde_json::from_str(text).ok().map(|Parts(parts)| parts)
+    let mut json = serde_json::Deserializer::from_str(text);
+    let parts = json.deserialize_map(Collect).ok()?;
+    json.end().ok().map(|()| parts)
 }
 
 /// How many fields a venue's market has, about.
 const FIELDS_OF_A_MARKET: usize = 80;
 
-/// A name that is borrowed where it has no escapes.
+/// The name of a [`Part`].
 struct Name<'a>(Cow<'a, str>);
 
-impl<'de: 'a, 'a> serde::Deserialize<'de> for Name<'a> {
+impl<'de> serde::Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<'a>(std::marker::PhantomData<&'a ()>);
-        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
-            type Value = Name<'a>;
+        struct Read;
+        impl<'de> Visitor<'de> for Read {
+            type Value = Name<'de>;
             fn expecting(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 out.write_str("a name")
             }
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'a>, E> {
+            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'de>, E> {
                 Ok(Name(Cow::Borrowed(name)))
             }
-            fn visit_str<E>(self, name: &str) -> Result<Name<'a>, E> {
+            fn visit_str<E>(self, name: &str) -> Result<Name<'de>, E> {
                 Ok(Name(Cow::Owned(name.to_owned())))
             }
         }
-        deserializer.deserialize_str(Read(std::marker::PhantomData))
+        deserializer.deserialize_str(Read)
     }
 }
 
