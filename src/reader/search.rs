@@ -32,7 +32,7 @@
 //! the catalog, or what was traded, has changed in between.
 
 use super::ask::Refused;
-use super::catalog::params::{Params, invalid};
+use super::catalog::params::{Params, TAG_RULE, invalid};
 use super::catalog::{HitForm, Scope, is_number};
 use super::{ReadRequest, Reader};
 use crate::catalog::search::{Filter, Found, Query, TERM_BYTES_MAX};
@@ -147,7 +147,7 @@ fn filter_of(params: Params<'_>, is_tag: impl Fn(&str) -> bool) -> Result<Filter
         closed,
         without_closed_markets,
         tag_slugs: params.all(&["events_tag"])?.unwrap_or_default(),
-        without_tag_ids: params.tag_ids("exclude_tag_id", is_tag)?.unwrap_or_default(),
+        without_tag_ids: params.ids("exclude_tag_id", TAG_RULE, is_tag)?.unwrap_or_default(),
         recurrence: params.text("recurrence")?.map(|text| text.to_lowercase()),
     })
 }

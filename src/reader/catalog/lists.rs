@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
 use super::market_form;
-use super::params::{Params, invalid};
+use super::params::{Params, TAG_RULE, invalid};
 use super::scope::Scope;
 use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
@@ -14,6 +14,8 @@ use crate::domain::text::parse_hex;
 use crate::domain::{ConditionId, ItemKind, Word};
 use crate::json::Writer;
 use crate::reader::{ANSWER_BYTES_MAX, Reader};
+
+const EVENT_RULE: &str = "a whole number, or the id of an event";
 
 const EVENT_ORDERS: &str = "id, slug, title, ticker, startDate, endDate, creationDate, createdAt, updatedAt, \
      closedTime, volume, volume24hr, liquidity, competitive; several joined by commas";
@@ -75,7 +77,7 @@ impl Reader {
         let form = market_form(params)?;
         let event = |id: &str| catalog.event_by_id(id);
         filter.events = both(
-            named(params.event_ids("event_id", |id| event(id).is_some())?, event),
+            named(params.ids("event_id", EVENT_RULE, |id| event(id).is_some())?, event),
             named(params.all(&["event_slug", "eventSlug"])?, |slug| {
                 catalog.events_by_slug(slug).collect::<Vec<_>>()
             }),
@@ -148,7 +150,7 @@ impl Reader {
         params.flags_without_effect(&["related_tags"])?;
         let by_slug =
             items(catalog, ItemKind::Tag, params.first(&["tag_slug", "tag"])?.map(|slug| vec![slug]));
-        let ids = params.tag_ids("tag_id", is_tag)?;
+        let ids = params.ids("tag_id", TAG_RULE, is_tag)?;
         let by_id: Vec<_> = match params.text("tag_match")?.as_deref() {
             None | Some("any") => named(ids, tag).into_iter().collect(),
             Some("all") => {
@@ -157,7 +159,7 @@ impl Reader {
             }
             Some(other) => return Err(invalid("tag_match", other, "any or all")),
         };
-        let without = named(params.tag_ids("exclude_tag_id", is_tag)?, tag).unwrap_or_default();
+        let without = named(params.ids("exclude_tag_id", TAG_RULE, is_tag)?, tag).unwrap_or_default();
         Ok(Filter {
             active: params.flag("active")?,
             closed: params.flag("closed")?,
@@ -179,7 +181,7 @@ impl Reader {
     /// The markets that match every way in which the request names some; none if it names none.
     fn markets_named(&self, params: Params<'_>) -> Result<Option<BTreeSet<u32>>, Refused> {
         let catalog = self.index.catalog();
-        let ids = params.numbers(&["id"])?;
+        let ids = params.ids("id", "a whole number", |_| false)?;
         let slugs = params.all(&["slug"])?;
         let conditions = words(params, &["conditionId", "condition_id", "condition_ids"])?;
         let questions = words(params, &["question_ids"])?;

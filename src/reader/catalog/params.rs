@@ -16,6 +16,9 @@ const LIMIT_MAX: u64 = 100;
 /// Values of one repeated parameter at most.
 const REPEATED_MAX: usize = 100;
 
+/// What [`Params::ids`] of tags have to be.
+pub(in crate::reader) const TAG_RULE: &str = "a whole number, or the id of a tag";
+
 /// A request's query.
 #[derive(Clone, Copy)]
 pub(in crate::reader) struct Params<'a> {
@@ -56,36 +59,8 @@ impl<'a> Params<'a> {
         Ok(Some(all).filter(|all| !all.is_empty()))
     }
 
-    /// Every value of these names, each a whole number; none if there is none.
-    pub(in crate::reader) fn numbers(self, names: &[&'static str]) -> Result<Option<Vec<String>>, Refused> {
-        let all = self.all(names)?;
-        let wrong = all.iter().flatten().find(|one| !super::is_number(one));
-        match wrong {
-            Some(wrong) => Err(invalid(names[0], wrong, "a whole number")),
-            None => Ok(all),
-        }
-    }
-
-    /// Every value of this name, each the id of a tag; none if there is none.
-    pub(in crate::reader) fn tag_ids(
-        self,
-        name: &'static str,
-        is_tag: impl Fn(&str) -> bool,
-    ) -> Result<Option<Vec<String>>, Refused> {
-        self.ids(name, "a whole number, or the id of a tag", is_tag)
-    }
-
-    /// Every value of this name, each the id of an event; none if there is none.
-    pub(in crate::reader) fn event_ids(
-        self,
-        name: &'static str,
-        is_event: impl Fn(&str) -> bool,
-    ) -> Result<Option<Vec<String>>, Refused> {
-        self.ids(name, "a whole number, or the id of an event", is_event)
-    }
-
     /// Every value of this name, each an id, which is a whole number unless `is_known` knows another.
-    fn ids(
+    pub(in crate::reader) fn ids(
         self,
         name: &'static str,
         rule: &'static str,
