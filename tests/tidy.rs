@@ -68,7 +68,7 @@ const UNSAFE_IN: &[&str] = &[
 /// Each outside crate and where it may be named: a file, or a folder that ends in `/`.
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
-    ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs"]),
+    ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs", "src/json/"]),
     ("clap", &["src/server/plan/command.rs", "src/server/process/run.rs", "src/main.rs"]),
     ("crc_fast", &["src/journal/"]),
     ("crc32fast", &["src/reader/feed/"]),

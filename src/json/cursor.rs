@@ -11,6 +11,9 @@
 
 use super::decimal::{parse_integer, push_integer};
 use crate::domain::Position;
+use base64::Engine;
+use base64::alphabet;
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 
 /// The cursor at which every client stops.
 pub const END: &str = "LTE=";
@@ -21,7 +24,13 @@ const DECODED_BYTES_MAX: usize = 41;
 /// Base64 of [`DECODED_BYTES_MAX`] bytes.
 const ENCODED_CHARS_MAX: usize = DECODED_BYTES_MAX.div_ceil(3) * 4;
 
-const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+/// What bits the last digit has beyond the last byte is nothing to us.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new()
+        .with_decode_padding_mode(DecodePaddingMode::Indifferent)
+        .with_decode_allow_trailing_bits(true),
+);
 
 /// Where a page begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +56,7 @@ impl Cursor {
 
     /// Reads a cursor; an absent one is read as `""`.
     pub fn parse(text: &str) -> Result<Self, BadCursor> {
-        let mut decoded = [0; DECODED_BYTES_MAX + 2];
+        let mut decoded = [0; ENCODED_CHARS_MAX / 4 * 3];
         let decoded = decode(text.as_bytes(), &mut decoded).ok_or(BadCursor)?;
         match decoded {
             b"" => return Ok(Self::START),
@@ -77,47 +86,20 @@ impl Cursor {
             out.push(b'@');
             push_integer(out, position.0);
         }
-        let mut decimal = [0; DECODED_BYTES_MAX];
-        let length = out.len() - start;
-        decimal[..length].copy_from_slice(&out[start..]);
+        let mut encoded = [0; ENCODED_CHARS_MAX];
+        let length = BASE64.encode_slice(&out[start..], &mut encoded).expect("room for two numbers");
         out.truncate(start);
-        encode(&decimal[..length], out);
+        out.extend_from_slice(&encoded[..length]);
     }
 }
 
-fn encode(bytes: &[u8], out: &mut Vec<u8>) {
-    for group in bytes.chunks(3) {
-        let byte = |index: usize| u32::from(group.get(index).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for place in 0..4 {
-            let digit = ((bits >> (18 - 6 * place)) & 0x3f) as usize;
-            out.push(if place <= group.len() { DIGITS[digit] } else { b'=' });
-        }
-    }
-}
-
-/// Decodes base64 with or without its padding; `None` if the text is not base64 or is longer than any cursor.
-fn decode<'a>(text: &[u8], decoded: &'a mut [u8; DECODED_BYTES_MAX + 2]) -> Option<&'a [u8]> {
-    if text.len() > ENCODED_CHARS_MAX {
+/// Decodes base64 with all of its padding or none; `None` if the text is not base64 or is longer than any cursor.
+fn decode<'a>(text: &[u8], decoded: &'a mut [u8; ENCODED_CHARS_MAX / 4 * 3]) -> Option<&'a [u8]> {
+    let is_padded_in_part = text.ends_with(b"=") && !text.len().is_multiple_of(4);
+    if ENCODED_CHARS_MAX < text.len() || is_padded_in_part {
         return None;
     }
-    let padding = text.iter().rev().take_while(|&&byte| byte == b'=').count();
-    let digits = &text[..text.len() - padding];
-    if padding > 2 || digits.len() % 4 == 1 || (padding > 0 && !text.len().is_multiple_of(4)) {
-        return None;
-    }
-    let mut length = 0;
-    let (mut bits, mut held) = (0_u32, 0);
-    for digit in digits {
-        let value = DIGITS.iter().position(|known| known == digit)?;
-        bits = (bits << 6 | u32::try_from(value).ok()?) & 0xffff;
-        held += 6;
-        if held >= 8 {
-            held -= 8;
-            decoded[length] = u8::try_from((bits >> held) & 0xff).ok()?;
-            length += 1;
-        }
-    }
+    let length = BASE64.decode_slice(text, decoded).ok()?;
     Some(&decoded[..length])
 }
 
