@@ -1,6 +1,6 @@
 //! The connections of one loop: slots that are reused, and the lists of slots with something to do.
 //!
-//! A slot keeps its memory from one client to the next. A connection is taken out of its slot
+//! A slot keeps its lists from one client to the next. A connection is taken out of its slot
 //! while somebody works on it and put back afterwards, so that work on it and work on the rest of
 //! the loop do not borrow from each other; whoever finds the slot empty or with another
 //! generation has come too late.
@@ -69,6 +69,8 @@ pub(crate) struct Connections {
     lists: [VecDeque<u32>; List::COUNT],
     /// Those whose next request needs signature checks.
     signing: FairQueue,
+    /// A buffer for a large answer, with whoever is worked on.
+    large: Vec<u8>,
     /// The next slot whose deadlines are checked, like the hand of a clock.
     hand: u32,
 }
@@ -83,6 +85,7 @@ impl Connections {
             slots_max,
             lists: Default::default(),
             signing: FairQueue::new(),
+            large: Vec::new(),
             hand: 0,
         }
     }
@@ -149,7 +152,9 @@ impl Connections {
     pub(crate) fn take(&mut self, slot: u32) -> Option<Box<Connection>> {
         let connection = self.slots.get_mut(slot as usize)?;
         connection.as_ref()?.socket.as_ref()?;
-        connection.take()
+        let mut connection = connection.take()?;
+        connection.line.lend(&mut self.large);
+        Some(connection)
     }
 
     /// Takes a client's connection out of its slot, if the client is still there.
@@ -204,6 +209,7 @@ impl Connections {
         if connection.line.waits_for_mark().is_some() {
             self.note(List::Waiting, slot, &mut connection);
         }
+        connection.line.give_up(&mut self.large);
         self.slots[slot as usize] = Some(connection);
     }
 
@@ -230,6 +236,7 @@ impl Connections {
         if std::mem::take(&mut connection.listed_signing) {
             self.signing.remove(slot);
         }
+        connection.line.give_up(&mut self.large);
         self.slots[slot as usize] = Some(connection);
         self.free.push(slot);
         self.occupied -= 1;
@@ -261,7 +268,11 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::server::connections::connection::Door;
+    use crate::domain::Position;
+    use crate::server::connections::connection::{Door, Intent};
+    use crate::server::connections::held::SMALL_BYTES_MAX;
+    use crate::server::requests::pages::Pages;
+    use crate::server::threads::tally::Tally;
     use std::net::IpAddr;
     use std::os::fd::OwnedFd;
     use std::os::unix::net::UnixStream;
@@ -337,6 +348,28 @@ mod tests {
             connections.free(client.slot, connection);
         }
         assert_eq!(taken(&connections), before);
+    }
+
+    #[test]
+    fn large_answers_to_all_clients_use_one_buffer() {
+        let mut connections = Connections::new(3);
+        let clients = [(); 3].map(|()| enter(&mut connections).expect("there is room"));
+        let answer = vec![b'x'; 60_000];
+        let mut buffers = Vec::new();
+        for client in [clients, clients].concat() {
+            let mut connection = connections.take_client(client).expect("is there");
+            let number = connection.line.open(Intent::Read);
+            connections.put(client.slot, connection);
+            let mut connection = connections.take_client(client).expect("is there");
+            connection.line.answer(number).expect("is open").extend_from_slice(&answer);
+            connection.line.ready(number, Position(0));
+            connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
+            connection.line.was_sent(answer.len());
+            connections.put(client.slot, connection);
+            buffers.push((connections.large.as_ptr(), connections.large.capacity()));
+        }
+        assert!(buffers.iter().all(|(_, bytes)| (answer.len()..=SMALL_BYTES_MAX).contains(bytes)));
+        assert!(buffers[3..].iter().all(|buffer| buffer == &buffers[3]), "{buffers:?}");
     }
 
     #[test]

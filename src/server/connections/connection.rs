@@ -1,9 +1,9 @@
 //! One client's connection: bytes in, open requests, bytes out.
 //!
 //! Requests are numbered from 0. An answer is put into its request's place whenever it is ready and whoever made it;
-//! [`Line::release`] moves answers to the output in request order, and only those whose position is acknowledged. All
-//! memory is taken when the connection opens and kept for the next one in the same slot; only a large body or a large
-//! answer takes more, and gives it back.
+//! [`Line::release`] moves answers to the output in request order, and only those whose position is acknowledged. A
+//! buffer that is no longer used is kept for the next bytes or answer, if it is small: at most [`IDLE_BYTES_MAX`] are
+//! kept in all.
 //!
 //! | limit | value | at it |
 //! |---|---|---|
@@ -30,8 +30,12 @@ use crate::reader::Channel;
 pub(crate) use input::{Input, REQUEST_BYTES_MAX};
 pub(crate) use line::{Intent, Line, OPEN_MAX, Timed};
 
-/// Above this a buffer is given back instead of being kept.
-pub(crate) const KEPT_BYTES_MAX: usize = 64 << 10;
+/// What is kept of each: the buffer of what comes, that of what leaves, and those for answers together.
+pub(crate) const KEPT_BYTES_MAX: usize = 16 << 10;
+
+/// What a connection that waits for nothing keeps at most.
+pub(crate) const IDLE_BYTES_MAX: usize =
+    size_of::<Connection>() + Input::LIST_BYTES + Line::LISTS_BYTES + 3 * KEPT_BYTES_MAX;
 
 /// An API key and its owner.
 pub(crate) type KeyName = (WalletNo, ApiKey);

@@ -3,10 +3,10 @@
 //! take the memory that others trade with.
 //!
 //! A connection's answers count while they are more than [`KEPT_BYTES_MAX`], and so does its buffer of requests. When
-//! the sum is at [`HELD_BYTES_MAX`], a read whose answer is larger than [`KEPT_BYTES_MAX`] is answered 503, and a stream
+//! the sum is at [`HELD_BYTES_MAX`], a read whose answer is larger than [`SMALL_BYTES_MAX`] is answered 503, and a stream
 //! ends if a message would leave it with more than that, unless it has read everything before and the sum is below one
 //! and a half of that; smaller ones go on, as each connection's share is bounded. From
-//! [`REQUESTS_BYTES_MAX`] on, a request that grows above [`KEPT_BYTES_MAX`] is refused, unless it is an operator's, so
+//! [`REQUESTS_BYTES_MAX`] on, a request that grows above [`SMALL_BYTES_MAX`] is refused, unless it is an operator's, so
 //! that requests leave room for answers. A buffer of answers is counted after it has grown, so the sum may be above the
 //! limit by as much as the last one grew.
 //!
@@ -23,8 +23,11 @@ use crate::server::requests::proxies::Proxies;
 /// largest answers of other reads.
 pub(crate) const HELD_BYTES_MAX: usize = 256 << 20;
 
-/// What all together may take for a request to get more than every connection may keep: some 125 of the largest.
+/// What all together may take for a request to get more than [`SMALL_BYTES_MAX`]: some 125 of the largest.
 pub(crate) const REQUESTS_BYTES_MAX: usize = HELD_BYTES_MAX / 2;
+
+/// What an answer, a request or what a stream's client has not read may take whatever all together do.
+pub(crate) const SMALL_BYTES_MAX: usize = 64 << 10;
 
 /// One address has this part of each.
 const PART_OF_ADDRESS: usize = 4;
@@ -85,10 +88,10 @@ impl Share<'_> {
     /// Whether one more answer of `bytes` may be kept for its client. Loops that ask at the same moment may all get a
     /// yes.
     pub(crate) fn takes(self, bytes: usize) -> bool {
-        bytes <= KEPT_BYTES_MAX || self.takes_more(bytes)
+        bytes <= SMALL_BYTES_MAX || self.takes_more(bytes)
     }
 
-    /// Whether `bytes` more fit for a stream that then holds more than every connection may.
+    /// Whether `bytes` more fit for a stream that then holds more than [`SMALL_BYTES_MAX`].
     pub(crate) fn takes_more(self, bytes: usize) -> bool {
         self.has_room(bytes, HELD_BYTES_MAX)
     }
@@ -144,8 +147,8 @@ mod tests {
         assert!(one.takes(1 << 20));
         assert!(!one.takes((1 << 20) + 1));
         let second = one.count(0, 1 << 20);
-        assert!(!one.takes(KEPT_BYTES_MAX + 1));
-        assert!(one.takes(KEPT_BYTES_MAX));
+        assert!(!one.takes(SMALL_BYTES_MAX + 1));
+        assert!(one.takes(SMALL_BYTES_MAX));
         assert_eq!(others.count(first, 0), 0);
         assert_eq!(held.bytes(), second);
         assert_eq!(one.count(second, 7), 0);
@@ -173,7 +176,7 @@ mod tests {
             assert!(share.takes(most[1]) && !share.takes(most[1] + 1), "{most:?}");
         }
         let first = one.count(0, requests);
-        assert!(!one.takes_request(KEPT_BYTES_MAX) && one.takes(KEPT_BYTES_MAX));
+        assert!(!one.takes_request(SMALL_BYTES_MAX) && one.takes(SMALL_BYTES_MAX));
         assert!(other.takes_request(requests));
         let operators = held.of(Door::Admin, ONE.into()).count(0, requests);
         assert_eq!(one.count(first, requests / 2), requests / 2);

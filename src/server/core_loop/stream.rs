@@ -12,8 +12,8 @@ use crate::domain::Position;
 use crate::http::websocket::{self, Frames, Said};
 use crate::limits::{Cost, Due, Party, Scope};
 use crate::reader::{Channel, Heard};
-use crate::server::connections::connection::{Connection, Hears, KEPT_BYTES_MAX, Stream};
-use crate::server::connections::held::Held;
+use crate::server::connections::connection::{Connection, Hears, Stream};
+use crate::server::connections::held::{Held, SMALL_BYTES_MAX};
 use crate::server::connections::socket::{self, Moved};
 use crate::server::connections::{Client, List};
 use crate::server::reading::followed::Followed;
@@ -45,7 +45,7 @@ const SLOW: Close = close(
     "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`. Who reads nothing at all \
      for 10 s is cut without a close frame, which could not reach it.",
 );
-/// More than [`KEPT_BYTES_MAX`] unread or unfinished, and `Held` has no room for it.
+/// More than [`SMALL_BYTES_MAX`] unread or unfinished, and `Held` has no room for it.
 const BUSY: Close = close(
     4_002,
     "too much is unread by all",
@@ -475,7 +475,7 @@ fn unread_bytes(connection: &Connection) -> usize {
 /// Whether a frame fits into what one stream may always hold, or into what all may.
 fn takes(connection: &Connection, frame: &[u8], held: &Held) -> bool {
     let share = held.of(connection.door, connection.peer);
-    connection.line.unsent() + frame.len() <= KEPT_BYTES_MAX || share.takes_more(frame.len())
+    connection.line.unsent() + frame.len() <= SMALL_BYTES_MAX || share.takes_more(frame.len())
 }
 
 /// Gives the socket what it takes. A client that is gone is found when its turn comes.
@@ -537,8 +537,8 @@ mod tests {
     fn what_a_stream_holds_is_counted_among_all_and_given_back() {
         let (held, mut connection, _theirs) = full_house();
         let room = Held::new(Proxies::default());
-        put_frame(&mut connection, &vec![1; KEPT_BYTES_MAX + 1], &room).expect("there is room");
-        assert!(KEPT_BYTES_MAX < room.bytes(), "{}", room.bytes());
+        put_frame(&mut connection, &vec![1; SMALL_BYTES_MAX + 1], &room).expect("there is room");
+        assert!(SMALL_BYTES_MAX < room.bytes(), "{}", room.bytes());
         drop(connection.vacate());
         connection.count_held(&room);
         assert_eq!((room.bytes(), held.bytes()), (0, HELD_BYTES_MAX));
@@ -568,7 +568,7 @@ mod tests {
 
     #[test]
     fn who_reads_is_served_in_a_full_house_and_who_does_not_is_told_why_it_ends() {
-        for frame in [KEPT_BYTES_MAX / 2, 2 * KEPT_BYTES_MAX].map(|bytes| vec![1; bytes]) {
+        for frame in [SMALL_BYTES_MAX / 2, 2 * SMALL_BYTES_MAX].map(|bytes| vec![1; bytes]) {
             let (held, mut connection, mut theirs) = full_house();
             let mut put = 0;
             // Far more than may wait, by a client that keeps up.
@@ -583,7 +583,7 @@ mod tests {
             let end = (0..10_000).find_map(|_| put_frame(&mut connection, &frame, &held).err());
             assert_eq!(end.map(|end| end.code), Some(BUSY.code));
             let unsent = connection.line.unsent();
-            assert!(unsent <= KEPT_BYTES_MAX.max(frame.len()), "{unsent}");
+            assert!(unsent <= SMALL_BYTES_MAX.max(frame.len()), "{unsent}");
             assert_eq!(held.bytes() - HELD_BYTES_MAX, connection.line.counted_bytes());
         }
     }

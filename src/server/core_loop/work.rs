@@ -6,7 +6,8 @@ use super::refuse::write_refusal;
 use super::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::domain::{Position, Reject};
 use crate::journal::Durability;
-use crate::server::connections::connection::{Door, KEPT_BYTES_MAX};
+use crate::server::connections::connection::Door;
+use crate::server::connections::held::SMALL_BYTES_MAX;
 use crate::server::connections::{Client, List};
 use crate::server::operator::intake;
 use crate::server::process::snapshotter;
@@ -151,7 +152,7 @@ impl CoreLoop {
             job.answer = Vec::new();
             write_refusal(&mut job.answer, Reject::Busy, Reject::Busy.wire().status, connection);
         }
-        if KEPT_BYTES_MAX < job.answer.len() {
+        if SMALL_BYTES_MAX < job.answer.len() {
             job.answer.shrink_to_fit();
         }
         self.put_answer(job.client, job.number, job.at, |place| *place = job.answer);

@@ -5,6 +5,7 @@ use super::options::Options;
 use super::topology::Topology;
 use crate::auth::KnownSigners;
 use crate::registry::ROWS_MAX;
+use crate::server::connections::connection::IDLE_BYTES_MAX;
 use crate::server::connections::held::HELD_BYTES_MAX;
 
 /// How much of everything a process has room for, and how long it waits.
@@ -162,8 +163,9 @@ impl Plan {
     #[must_use]
     pub fn memory_bytes(&self) -> u64 {
         const EVERYTHING_ELSE: u64 = 128 << 20;
-        /// What a connection keeps for what comes and for its answers, see `server/connections/connection`.
+        /// What a connection keeps, and what is noted of it elsewhere.
         const CONNECTION: u64 = 56 << 10;
+        const _: () = assert!((IDLE_BYTES_MAX as u64) < CONNECTION);
         let connections = u64::from(self.limits.connections_max) * CONNECTION;
         let books = self.limits.books_bytes.saturating_mul(u64::from(self.topology.shards));
         let taken: u64 = self.memory_taken().iter().map(|(_, bytes)| bytes).sum();

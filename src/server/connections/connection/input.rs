@@ -4,9 +4,10 @@ use std::collections::VecDeque;
 
 use super::{KEPT_BYTES_MAX, Share};
 use crate::http::Limits;
+use crate::server::connections::held::SMALL_BYTES_MAX;
 
 /// What a connection's input buffer holds without growing: several orders, one full head.
-const INPUT_BYTES: usize = 16 << 10;
+const INPUT_BYTES: usize = KEPT_BYTES_MAX;
 
 /// The most that it holds: the longest request, and room for the next piece of a body in chunks, which is decoded in place
 /// as it comes.
@@ -38,6 +39,9 @@ struct Arrival {
 }
 
 impl Input {
+    /// What its list takes.
+    pub(super) const LIST_BYTES: usize = ARRIVALS_MAX * size_of::<Arrival>();
+
     pub(super) fn new() -> Self {
         let arrivals = VecDeque::with_capacity(ARRIVALS_MAX);
         Self { bytes: vec![0; INPUT_BYTES], start: 0, end: 0, arrivals, counted_bytes: 0 }
@@ -104,7 +108,7 @@ impl Input {
     /// Gives back what a large request took, once what is behind it fits into a buffer as every connection has it.
     fn shrink(&mut self) {
         let unread = self.unread();
-        if self.bytes.len() <= KEPT_BYTES_MAX || INPUT_BYTES < unread.len() {
+        if self.bytes.len() <= INPUT_BYTES || INPUT_BYTES < unread.len() {
             return;
         }
         let mut bytes = vec![0; INPUT_BYTES];
@@ -131,7 +135,7 @@ impl Input {
         if bytes <= self.bytes.len() {
             return true;
         }
-        if KEPT_BYTES_MAX < bytes && !held.takes_request(bytes - self.counted_bytes) {
+        if SMALL_BYTES_MAX < bytes && !held.takes_request(bytes - self.counted_bytes) {
             return false;
         }
         self.hold(bytes);
@@ -187,21 +191,23 @@ mod tests {
     fn a_request_gets_memory_as_its_bytes_come_and_gives_it_back_when_it_is_used() {
         let (mut input, held) = (Input::new(), Held::new(Proxies::default()));
         let share = held.of(Door::Public, [9, 9, 9, 9].into());
-        let needed = 1 << 20;
-        let mut came = 0;
-        while came < needed {
-            assert!(input.hold_more(needed, share));
-            assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
-            let count = input.room().len().min(needed - came);
-            assert!(0 < count, "there is always room for more");
-            input.arrived(count, 1);
-            came += count;
+        for needed in [INPUT_BYTES + 1, 1 << 20] {
+            let mut came = 0;
+            while came < needed {
+                assert!(input.hold_more(needed, share));
+                assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
+                let count = input.room().len().min(needed - came);
+                assert!(0 < count, "there is always room for more");
+                input.arrived(count, 1);
+                came += count;
+            }
+            assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
+            input.used(needed - 3);
+            assert_eq!((input.unread(), input.came_ns()), (&[0; 3][..], 1), "what is behind it stays");
+            input.count_held(share);
+            assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
+            input.used(3);
         }
-        assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
-        input.used(needed - 3);
-        assert_eq!((input.unread(), input.came_ns()), (&[0; 3][..], 1), "what is behind it stays");
-        input.count_held(share);
-        assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
     }
 
     /// What happens to a buffer.

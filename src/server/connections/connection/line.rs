@@ -1,8 +1,10 @@
 //! Open requests in their order, and the bytes that leave.
 
+use std::collections::VecDeque;
+
 use super::{KEPT_BYTES_MAX, KeyName};
 use crate::domain::Position;
-use crate::server::connections::held::Share;
+use crate::server::connections::held::{SMALL_BYTES_MAX, Share};
 use crate::server::requests::pages::{Page, Pages};
 use crate::server::requests::toll::Toll;
 use crate::server::threads::tally::Tally;
@@ -18,10 +20,10 @@ pub(crate) const UNSENT_BYTES_MAX: usize = 256 << 10;
 const LEAST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 8;
 /// The guess for a connection's first read, which is open alone until its answer is known.
 const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX + 1;
-/// Bytes that an answer's place keeps from one request to the next.
+/// Bytes of a new answer's buffer.
 const ANSWER_BYTES: usize = 1 << 10;
-/// Above this a place gives its buffer back, so that the places of a connection together keep little.
-const PLACE_BYTES_MAX: usize = 8 << 10;
+/// Buffers that are kept for answers; the larger they are, the fewer.
+const SPARES_MAX: usize = KEPT_BYTES_MAX / ANSWER_BYTES;
 /// An answer of this size that leaves alone is swapped into the output instead of copied.
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 
@@ -52,7 +54,7 @@ fn keep_head(answer: &mut Vec<u8>) {
     const END: &[u8] = b"\r\n\r\n";
     if let Some(at) = answer.windows(END.len()).position(|bytes| bytes == END) {
         answer.truncate(at + END.len());
-        answer.shrink_to(PLACE_BYTES_MAX);
+        answer.shrink_to(KEPT_BYTES_MAX);
     }
 }
 
@@ -77,8 +79,10 @@ pub(crate) enum Timed {
 pub(crate) struct Line {
     output: Vec<u8>,
     sent: usize,
-    /// A large buffer that was an answer's, for the next read.
-    spare: Vec<u8>,
+    /// Buffers for answers, which have at most [`KEPT_BYTES_MAX`] together. The one that is used next is the last.
+    spares: VecDeque<Vec<u8>>,
+    /// The large buffer that the loop's connections share, while somebody works on this one.
+    lent: Vec<u8>,
     open: Box<[Open]>,
     /// The sum over open requests.
     held_bytes: usize,
@@ -121,19 +125,23 @@ pub(crate) enum Intent {
 }
 
 impl Line {
+    /// What its lists take.
+    pub(super) const LISTS_BYTES: usize = OPEN_MAX * size_of::<Open>() + SPARES_MAX * size_of::<Vec<u8>>();
+
     pub(super) fn new() -> Self {
         let open = (0..OPEN_MAX).map(|_| Open {
             state: State::Waiting,
-            answer: Vec::with_capacity(ANSWER_BYTES),
+            answer: Vec::new(),
             held_bytes: 0,
             timed: Timed::No,
             head_only: false,
             page: None,
         });
         Self {
-            output: Vec::with_capacity(4 * ANSWER_BYTES),
+            output: Vec::new(),
             sent: 0,
-            spare: Vec::new(),
+            spares: VecDeque::with_capacity(SPARES_MAX),
+            lent: Vec::new(),
             open: open.collect(),
             held_bytes: 0,
             ready_bytes: 0,
@@ -154,12 +162,9 @@ impl Line {
     }
 
     pub(super) fn reset(&mut self) {
-        self.output.clear();
-        if PLACE_BYTES_MAX < self.output.capacity() {
-            self.output = Vec::with_capacity(4 * ANSWER_BYTES);
-        }
-        self.open.iter_mut().for_each(|open| give_back(&mut open.answer, &mut self.spare));
-        self.spare = Vec::new();
+        self.output = Vec::new();
+        self.open.iter_mut().for_each(|open| open.answer = Vec::new());
+        self.spares.clear();
         (self.held_bytes, self.ready_bytes) = (0, 0);
         self.guess_bytes = FIRST_GUESS_BYTES;
         self.sent = 0;
@@ -233,19 +238,17 @@ impl Line {
         place.timed = Timed::No;
         place.head_only = false;
         place.page = page;
-        // It was given back, or went with a request and did not come back.
-        if place.answer.capacity() < ANSWER_BYTES {
-            place.answer = Vec::with_capacity(ANSWER_BYTES);
-        }
-        place.answer.clear();
-        if intent == Intent::Read && (PLACE_BYTES_MAX..FIRST_GUESS_BYTES).contains(&self.guess_bytes) {
-            if place.answer.capacity() < self.spare.capacity() {
-                std::mem::swap(&mut place.answer, &mut self.spare);
-            }
+        place.answer = if intent == Intent::Read
+            && (KEPT_BYTES_MAX + 1..FIRST_GUESS_BYTES).contains(&self.guess_bytes)
+        {
+            let mut large = std::mem::take(&mut self.lent);
             // One that is a little longer than the last does not double it.
             let expected = self.guess_bytes + self.guess_bytes / 8;
-            place.answer.reserve_exact(expected.min(KEPT_BYTES_MAX));
-        }
+            large.reserve_exact(expected.min(SMALL_BYTES_MAX));
+            large
+        } else {
+            self.spares.pop_back().unwrap_or_else(|| Vec::with_capacity(ANSWER_BYTES))
+        };
         number
     }
 
@@ -327,7 +330,8 @@ impl Line {
                     self.output.extend_from_slice(piece);
                 }
             }
-            give_back(answer, &mut self.spare);
+            let buffer = std::mem::take(answer);
+            self.give_back(buffer);
             self.first = self.first.wrapping_add(1);
         }
         if self.first != oldest {
@@ -360,7 +364,9 @@ impl Line {
             self.sent = 0;
             self.output.clear();
             if self.output.capacity() > KEPT_BYTES_MAX {
-                self.output = Vec::with_capacity(4 * ANSWER_BYTES);
+                let next = self.spares.pop_back().unwrap_or_default();
+                let buffer = std::mem::replace(&mut self.output, next);
+                self.give_back(buffer);
             }
         } else if KEPT_BYTES_MAX < self.sent && 8 * self.unsent() <= self.sent {
             // A client that is never quite up to date would keep everything that it was ever sent. Little is moved beside
@@ -396,24 +402,40 @@ impl Line {
     fn place(&mut self, number: u32) -> &mut Open {
         &mut self.open[number as usize % OPEN_MAX]
     }
+
+    /// Gets the buffer that the loop's connections share, before somebody works on this one.
+    pub(crate) fn lend(&mut self, large: &mut Vec<u8>) {
+        self.lent = std::mem::take(large);
+    }
+
+    /// Returns it, or one that is free by now, unless another connection has returned a larger one.
+    pub(crate) fn give_up(&mut self, large: &mut Vec<u8>) {
+        let lent = std::mem::take(&mut self.lent);
+        if large.capacity() < lent.capacity() {
+            *large = lent;
+        }
+    }
+
+    /// Keeps the buffer of an answer that left, among its own if it is small, for all if it is not too large. Its own that
+    /// were not used for longest make room for it.
+    fn give_back(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        let bytes = buffer.capacity();
+        if (ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&bytes) {
+            let mut kept_bytes = bytes + self.spares.iter().map(Vec::capacity).sum::<usize>();
+            while KEPT_BYTES_MAX < kept_bytes {
+                kept_bytes -= self.spares.pop_front().map_or(0, |oldest| oldest.capacity());
+            }
+            self.spares.push_back(buffer);
+        } else if (self.lent.capacity() + 1..=SMALL_BYTES_MAX).contains(&bytes) && KEPT_BYTES_MAX < bytes {
+            self.lent = buffer;
+        }
+    }
 }
 
 /// The length of an answer's first line with its end.
 fn first_line_bytes(answer: &[u8]) -> usize {
     answer.iter().position(|&byte| byte == b'\n').map_or(0, |at| at + 1)
-}
-
-/// Lets go of a buffer that is too large for a place; the next request in it gets another. The largest that may be kept
-/// becomes the spare one.
-fn give_back(buffer: &mut Vec<u8>, spare: &mut Vec<u8>) {
-    if buffer.capacity() <= PLACE_BYTES_MAX {
-        return;
-    }
-    if (spare.capacity()..=KEPT_BYTES_MAX).contains(&buffer.capacity()) {
-        std::mem::swap(buffer, spare);
-        spare.clear();
-    }
-    *buffer = Vec::new();
 }
 
 #[cfg(test)]

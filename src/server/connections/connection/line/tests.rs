@@ -132,7 +132,7 @@ fn a_place_gives_back_the_body_that_a_head_does_not_want() {
     *connection.line.answer(number).expect("open") = answer;
     connection.line.ready(number, Position(0));
     let kept = connection.line.answer(number).expect("open");
-    assert!(kept.ends_with(b"\r\n\r\n") && kept.capacity() <= PLACE_BYTES_MAX, "{}", kept.capacity());
+    assert!(kept.ends_with(b"\r\n\r\n") && kept.capacity() <= KEPT_BYTES_MAX, "{}", kept.capacity());
 }
 
 #[test]
@@ -170,8 +170,15 @@ fn behind_a_large_answer_reads_come_one_by_one() {
     assert_eq!(reads(&mut connection), [1]);
 }
 
+/// The memory of its buffers.
+fn buffers_bytes(line: &Line) -> usize {
+    let answers = line.open.iter().map(|open| open.answer.capacity());
+    let spares = line.spares.iter().map(Vec::capacity);
+    line.output.capacity() + answers.sum::<usize>() + spares.sum::<usize>()
+}
+
 #[test]
-fn a_slot_keeps_no_large_buffer() {
+fn a_slot_keeps_no_buffer_of_answers() {
     let mut connection = Connection::empty();
     let large = vec![b'x'; 2 * KEPT_BYTES_MAX];
     // One leaves by itself, one is copied after it, and one never leaves.
@@ -181,29 +188,56 @@ fn a_slot_keeps_no_large_buffer() {
     }
     connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
     connection.vacate();
-    let kept = connection.line.open.iter().map(|open| open.answer.capacity());
-    assert!(kept.chain([connection.line.output.capacity()]).all(|bytes| bytes <= PLACE_BYTES_MAX));
-    assert_eq!(connection.line.spare.capacity(), 0);
+    assert_eq!(buffers_bytes(&connection.line), 0);
 }
 
 #[test]
-fn a_client_of_large_answers_keeps_one_buffer_for_the_next_and_not_one_a_place() {
-    let mut connection = Connection::empty();
-    let large = vec![b'x'; KEPT_BYTES_MAX];
-    for is_expected in [false, true, true] {
-        let numbers = [0, 1, 2].map(|_| connection.line.open(Intent::Read));
-        let is_large = |number| PLACE_BYTES_MAX < connection.line.answer(number).expect("open").capacity();
-        assert_eq!(numbers.map(is_large), [is_expected; 3]);
-        for number in numbers {
-            answered(&mut connection, number, &large, 0);
+fn a_connection_that_waits_for_nothing_keeps_little_whatever_was_asked_before() {
+    let (held, mut connection) = (Held::new(Proxies::default()), Connection::empty());
+    for bytes in [1, ANSWER_BYTES, ANSWER_BYTES + 1, 8 << 10, KEPT_BYTES_MAX, KEPT_BYTES_MAX + 1, 60_000, 1] {
+        let answer = vec![b'x'; bytes];
+        for (intent, together) in [
+            (Intent::Read, 1),
+            (Intent::Read, 9),
+            (Intent::Write, 1),
+            (Intent::Write, 2),
+            (Intent::Write, OPEN_MAX),
+        ] {
+            let numbers: Vec<u32> = (0..together).map(|_| connection.line.open(intent)).collect();
+            for number in numbers {
+                answered(&mut connection, number, &answer, 0);
+                connection.count_held(&held);
+            }
+            connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
+            connection.line.was_sent(together * bytes);
+            connection.count_held(&held);
+            let kept = buffers_bytes(&connection.line);
+            assert!(kept <= 2 * KEPT_BYTES_MAX, "{kept} after {together} of {bytes}");
+            assert_eq!(held.bytes(), 0);
         }
-        connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
-        connection.line.was_sent(3 * large.len());
-        let kept: usize = connection.line.open.iter().map(|open| open.answer.capacity()).sum();
-        assert!(kept <= OPEN_MAX * PLACE_BYTES_MAX, "{kept}");
     }
-    connection.line.open(Intent::Write);
-    assert_eq!(connection.line.spare.capacity(), KEPT_BYTES_MAX, "it is left to reads");
+    assert_eq!(connection.line.spares.capacity(), SPARES_MAX, "nothing grew");
+}
+
+#[test]
+fn requests_that_come_one_by_one_use_the_same_buffers() {
+    let mut connection = Connection::empty();
+    // As many as a batch of orders has, and as few as a cancel.
+    let answers = [7 << 10, 100].map(|bytes| vec![b'x'; bytes]);
+    let mut ask = |answer: &[u8]| {
+        let number = connection.line.open(Intent::Write);
+        answered(&mut connection, number, answer, 0);
+        connection.line.release(Position(0), 1, &Tally::default(), &Pages::default());
+        connection.line.was_sent(answer.len());
+        let spares = connection.line.spares.iter().chain([&connection.line.output]);
+        let mut buffers: Vec<_> = spares.map(|buffer| (buffer.as_ptr(), buffer.capacity())).collect();
+        buffers.sort_unstable();
+        buffers
+    };
+    let before = (0..4).flat_map(|_| &answers).map(|answer| ask(answer)).last();
+    for answer in (0..8).flat_map(|_| &answers) {
+        assert_eq!(Some(ask(answer)), before);
+    }
 }
 
 #[test]
