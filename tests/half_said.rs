@@ -149,6 +149,77 @@ fn requests_that_do_not_end_are_refused_before_those_of_an_address_take_too_much
     });
 }
 
+/// A frame of a text message, which is the first or a further one, and the last or not, masked by zeros, which leave its
+/// bytes as they are.
+fn frame(is_first: bool, is_last: bool, bytes: &[u8]) -> Vec<u8> {
+    const MASKED_LENGTH_16: u8 = 0xfe;
+    let first = u8::from(is_first) | if is_last { 0x80 } else { 0 };
+    let length = u16::try_from(bytes.len()).unwrap().to_be_bytes();
+    [&[first, MASKED_LENGTH_16], &length[..], &[0; 4], bytes].concat()
+}
+
+/// Reads until one of these has come; returns which.
+fn which_comes(client: &mut TcpStream, words: &[&[u8]]) -> usize {
+    client.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    let (mut told, mut bytes) = (Vec::new(), [0; 4_096]);
+    loop {
+        let count = client.read(&mut bytes).expect("something comes");
+        assert_ne!(count, 0, "the server closed the connection: {told:?}");
+        told.extend_from_slice(&bytes[..count]);
+        let has_come = |word: &&[u8]| told.windows(word.len()).any(|part| part == *word);
+        if let Some(word) = words.iter().position(has_come) {
+            return word;
+        }
+    }
+}
+
+#[test]
+fn a_message_in_fragments_is_held_until_it_is_whole_and_ends_its_stream_where_others_hold_too_much() {
+    const UPGRADE: &[u8] =
+        b"GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    const PING: [u8; 6] = [0x89, 0x80, 0, 0, 0, 0];
+    const PONG: &[u8] = &[0x8a, 0];
+    const TOO_MUCH_BY_ALL: &[u8] = &4_002_u16.to_be_bytes();
+    /// What comes on the streams of one address may take 32 MiB.
+    const STREAMS_MAX: usize = (32 << 20) / 120_000;
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).set("limits.mode=off").start();
+    let open = || {
+        let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
+        client.write_all(UPGRADE).unwrap();
+        assert!(read_until(&mut client, "\r\n\r\n").starts_with("HTTP/1.1 101"));
+        client
+    };
+    let held = |is_it: fn(u64) -> bool| until(|| is_it(exchange.metric("outcry_held_bytes")).then_some(()));
+    let half = vec![b' '; 60_000];
+    // A ping may stand between fragments, and the last one never comes.
+    let begins = [frame(true, false, &half), frame(false, false, &half), PING.to_vec()].concat();
+    let mut first = open();
+    first.write_all(&begins).unwrap();
+    assert_eq!(which_comes(&mut first, &[PONG]), 0);
+    held(|bytes| 120_000 <= bytes);
+    first.write_all(&frame(false, true, &half[..200])).unwrap();
+    held(|bytes| bytes == 0);
+
+    let mut streams = Vec::new();
+    let refused = (0..=STREAMS_MAX).find(|_| {
+        let mut stream = open();
+        stream.write_all(&begins).unwrap();
+        let is_refused = which_comes(&mut stream, &[PONG, TOO_MUCH_BY_ALL]) == 1;
+        streams.push(stream);
+        is_refused
+    });
+    assert!((STREAMS_MAX / 2..=STREAMS_MAX).contains(&refused.expect("they are counted")), "{refused:?}");
+    let spaces = " ".repeat(200);
+    let short = [format!("{{\"type\":{spaces}"), format!("\"market\",{spaces}\"assets_ids\":[]}}")];
+    let short = [frame(true, false, short[0].as_bytes()), frame(false, true, short[1].as_bytes())].concat();
+    first.write_all(&short).unwrap();
+    assert_eq!(which_comes(&mut first, &[b"\"subscribed\""]), 0, "a short one is heard");
+    drop(streams);
+    held(|bytes| bytes == 0);
+}
+
 #[test]
 fn who_waits_to_be_told_to_send_a_body_is_told_so_behind_another_request_too() {
     let (exchange, _folder) = exchange();

@@ -12,8 +12,8 @@
 //!
 //! [`Frames`] reads one client's side. Each byte of a header is judged when it arrives, so a frame
 //! that will be refused is never waited for; a payload is unmasked and judged when it is whole. A
-//! message in one frame is handed out in place; only a message in fragments is collected, and the
-//! next call frees its memory.
+//! message in one frame is handed out in place; only a message in fragments is collected, and
+//! [`Frames::free_message`] or the next call frees its memory.
 //!
 //! | limit | value | at it |
 //! |---|---|---|
@@ -171,10 +171,7 @@ impl Frames {
         if self.over {
             return Ok((None, input.len()));
         }
-        if !self.collecting {
-            self.message = Vec::new();
-            self.judged = 0;
-        }
+        self.free_message();
         // Every fault returns through a `?` below and leaves `over` set.
         self.over = true;
         let mut used = 0;
@@ -205,6 +202,20 @@ impl Frames {
         };
         self.over = matches!(said, Said::Close(_));
         Ok((Some(said), used))
+    }
+
+    /// Frees the memory of a message in fragments that was handed out.
+    pub fn free_message(&mut self) {
+        if !self.collecting {
+            self.message = Vec::new();
+            self.judged = 0;
+        }
+    }
+
+    /// The memory of the fragments so far, or of the message that was made of them.
+    #[must_use]
+    pub const fn message_bytes(&self) -> usize {
+        self.message.capacity()
     }
 
     /// Whether `input` holds what [`Frames::next`] would hand out as a message or a ping, unless it finds a fault.

@@ -259,7 +259,8 @@ impl Connection {
     /// Counts the memory of what it says and of its answers, or of a stream's messages, among all.
     pub(crate) fn count_held(&mut self, held: &Held) {
         let share = held.of(self.door, self.peer);
-        self.input.count_held(share);
+        let fragments_bytes = self.stream.as_ref().map_or(0, |stream| stream.frames.message_bytes());
+        self.input.count_held(fragments_bytes, share);
         self.line.count_held(share);
     }
 

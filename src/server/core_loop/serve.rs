@@ -335,7 +335,7 @@ impl CoreLoop {
     /// The rest of a request, which will have at most `needed` bytes, must come within `head_ms` of its first bytes. It
     /// is refused if there is no room for it.
     fn partial(&self, connection: &mut Connection, needed: usize) -> Step {
-        if !connection.input.hold_more(needed, self.shared.held.of(connection.door, connection.peer)) {
+        if !connection.input.hold_more(needed, 0, self.shared.held.of(connection.door, connection.peer)) {
             let status = Reject::Busy.wire().status;
             return answer_bytes(self, connection, |out| {
                 write_refusal(out, Reject::Busy, status, respond::Connection::Close);

@@ -93,6 +93,7 @@ const HERE: &str = "streams are on the feed's loop";
 /// What follows a client's message.
 enum Next {
     Listen,
+    Wait,
     Close(u16, &'static str),
 }
 
@@ -138,13 +139,7 @@ impl CoreLoop {
             let stream = stream.as_mut().expect("it is a stream");
             let (next, used) = match stream.frames.next(input.unread_mut()) {
                 Err(fault) => (Next::Close(fault.code(), fault.reason()), 0),
-                Ok((None, used)) => {
-                    input.used(used);
-                    if input.hold_more(stream.frames.needs(), held) {
-                        return Step::Partial;
-                    }
-                    (Next::Close(BUSY.code, BUSY.reason), 0)
-                }
+                Ok((None, used)) => (Next::Wait, used),
                 Ok((Some(said), used)) => {
                     let streams = self.follows.followed_mut().expect(HERE);
                     let next = match said {
@@ -176,10 +171,17 @@ impl CoreLoop {
                 }
             };
             input.used(used);
-            if let Next::Close(code, reason) = next {
-                self.close_stream(client.slot, connection, code, reason);
-                return Step::Took;
-            }
+            stream.frames.free_message();
+            let needs = if matches!(next, Next::Wait) { stream.frames.needs() } else { 0 };
+            let has_room = input.hold_more(needs, stream.frames.message_bytes(), held);
+            let (code, reason) = match next {
+                Next::Close(code, reason) => (code, reason),
+                _ if !has_room => (BUSY.code, BUSY.reason),
+                Next::Wait => return Step::Partial,
+                Next::Listen => continue,
+            };
+            self.close_stream(client.slot, connection, code, reason);
+            return Step::Took;
         }
         Step::Later
     }
@@ -500,6 +502,9 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     websocket::push_close(connection.line.output(), code, reason);
     connection.hear_no_more();
     connection.line.forget_front();
+    if let Some(stream) = &mut connection.stream {
+        stream.frames = Frames::new();
+    }
     let unread = connection.input.unread().len();
     connection.input.used(unread);
 }

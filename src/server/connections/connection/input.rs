@@ -127,25 +127,23 @@ impl Input {
     }
 
     /// Makes room for more of a request that will have at most `bytes`: as much again as has come, for what it says of
-    /// itself may never come. False if there is no room among what all clients hold, which an operator's request does not
-    /// need.
+    /// itself may never come. Of a message in fragments, those before take `fragments_bytes`. False if there is no room
+    /// among what all clients hold, which an operator's request does not need.
     #[must_use]
-    pub(crate) fn hold_more(&mut self, bytes: usize, held: Share<'_>) -> bool {
-        let bytes = size_for(bytes.min(2 * self.unread().len()));
-        if bytes <= self.bytes.len() {
-            return true;
-        }
-        if SMALL_BYTES_MAX < bytes && !held.takes_request(bytes - self.counted_bytes) {
+    pub(crate) fn hold_more(&mut self, bytes: usize, fragments_bytes: usize, held: Share<'_>) -> bool {
+        let bytes = size_for(bytes.min(2 * self.unread().len())).max(self.bytes.len());
+        let more = held_bytes(bytes, fragments_bytes).saturating_sub(self.counted_bytes);
+        if SMALL_BYTES_MAX < self.counted_bytes + more && 0 < more && !held.takes_request(more) {
             return false;
         }
         self.hold(bytes);
-        self.count_held(held);
+        self.count_held(fragments_bytes, held);
         true
     }
 
-    /// Counts its memory among what all clients hold.
-    pub(super) fn count_held(&mut self, held: Share<'_>) {
-        self.counted_bytes = held.count(self.counted_bytes, self.bytes.len());
+    /// Counts its memory, and that of fragments, among what all clients hold.
+    pub(super) fn count_held(&mut self, fragments_bytes: usize, held: Share<'_>) {
+        self.counted_bytes = held.count(self.counted_bytes, held_bytes(self.bytes.len(), fragments_bytes));
     }
 
     fn hold(&mut self, bytes: usize) {
@@ -175,6 +173,11 @@ impl Input {
     }
 }
 
+/// What is held by a buffer, if it has more than every connection's, and by fragments.
+const fn held_bytes(buffer_bytes: usize, fragments_bytes: usize) -> usize {
+    if INPUT_BYTES < buffer_bytes { buffer_bytes + fragments_bytes } else { fragments_bytes }
+}
+
 /// What a buffer has for `bytes`.
 fn size_for(bytes: usize) -> usize {
     bytes.next_power_of_two().min(REQUEST_BYTES_MAX)
@@ -194,7 +197,7 @@ mod tests {
         for needed in [INPUT_BYTES + 1, 1 << 20] {
             let mut came = 0;
             while came < needed {
-                assert!(input.hold_more(needed, share));
+                assert!(input.hold_more(needed, 0, share));
                 assert!(input.bytes.len() <= INPUT_BYTES.max(4 * came), "{} for {came}", input.bytes.len());
                 let count = input.room().len().min(needed - came);
                 assert!(0 < count, "there is always room for more");
@@ -204,7 +207,7 @@ mod tests {
             assert_eq!((input.unread().len(), input.bytes.len()), (needed, held.bytes()));
             input.used(needed - 3);
             assert_eq!((input.unread(), input.came_ns()), (&[0; 3][..], 1), "what is behind it stays");
-            input.count_held(share);
+            input.count_held(0, share);
             assert_eq!((input.bytes.len(), held.bytes()), (INPUT_BYTES, 0));
             input.used(3);
         }
