@@ -1,4 +1,4 @@
-//! A connection that promised for its key's orders and leaves before they are all decided.
+//! Connections that leave before their requests are decided.
 
 use super::*;
 use rustix::net::sockopt::set_socket_linger;
@@ -83,4 +83,35 @@ fn of_a_promised_batch_whose_connection_leaves_meanwhile_nothing_rests() {
         }
         assert!(BATCH * BATCH < placed, "only {placed} were placed at all");
     }
+}
+
+#[test]
+fn a_loop_rests_while_a_request_is_open_whose_client_reset_its_connection() {
+    const TURNS: usize = 1_000;
+    let (mut rig, _data) = rig(2, 0);
+    let mut trader = trader(&mut rig);
+    let tokens = [0; 2].map(|_| rig.market().unwrap().tokens[0]);
+    let bid = |market: usize| trader.sign(&super::bid(tokens[market], 1_000)).body;
+    let orders = [0; 4].map(bid);
+    let mut clients = [(); 2].map(|()| connect(rig.http().port()));
+    // Their first request brings each to another loop.
+    for (client, order) in clients.iter_mut().zip(&orders) {
+        let said = ask(&mut rig, client, &trader.request("POST", "/order", order));
+        assert!(said.contains("\"live\""), "{said}");
+    }
+    // The first market's shard stands still, so it does not answer the loop of the other.
+    for (client, order) in clients.iter_mut().zip(&orders[2..]) {
+        client.write_all(&trader.request("POST", "/order", order)).unwrap();
+    }
+    let rests = |rig: &mut Rig| (0..TURNS).filter(|_| rig.turn_loop(1) && rig.rests(1)).count();
+    assert!(0 < rests(&mut rig), "it waits for the shard");
+    for client in clients {
+        set_socket_linger(&client, Some(Duration::ZERO)).unwrap();
+    }
+    rests(&mut rig);
+    assert!(0 < rests(&mut rig), "it turns for one who is gone");
+    // Both orders were taken, and rest.
+    let mut reading = connect(rig.http().port());
+    let said = ask(&mut rig, &mut reading, &trader.request("DELETE", "/cancel-all", ""));
+    assert_eq!(said.matches("\"0x").count(), orders.len(), "{said}");
 }

@@ -163,7 +163,11 @@ impl CoreLoop {
         let room = connection.input.room();
         let moved = match (room.is_empty(), event.other_end == OtherEnd::Gone) {
             _ if !event.readable => Moved::Later,
-            (false, _) => socket::receive(client, room),
+            // A fault is received once, and after it the end.
+            (false, is_gone) => match socket::receive(client, room) {
+                Moved::Ended if is_gone => Moved::Gone,
+                moved => moved,
+            },
             // That is reported whatever is watched for, so it must be heard though nothing can be received.
             (true, true) => Moved::Gone,
             (true, false) => Moved::Later,
@@ -205,14 +209,14 @@ impl CoreLoop {
                 self.connections.note(List::Ready, slot, &mut connection);
                 self.connections.note(List::Dirty, slot, &mut connection);
             }
-            // What was asked and cannot be answered any more is not worth keeping the slot for.
-            Moved::Ended | Moved::Gone if connection.line.is_idle() || connection.interest.writable => {
-                self.leave(slot, connection);
-                return;
-            }
-            Moved::Ended | Moved::Gone => {
+            Moved::Ended if !connection.line.is_idle() && !connection.interest.writable => {
                 connection.hear_no_more();
                 self.connections.note(List::Dirty, slot, &mut connection);
+            }
+            // What was asked and cannot be answered any more is not worth keeping the slot for.
+            Moved::Ended | Moved::Gone => {
+                self.leave(slot, connection);
+                return;
             }
         }
         self.connections.put(slot, connection);
