@@ -537,12 +537,17 @@ fn turn_one_until(rig: &mut Rig, no: usize, client: &mut TcpStream) -> String {
 const UPGRADE: &[u8] = b"GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
     Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
-/// A frame with a short text, and a mask of zeros, which leaves the text as it is (RFC 6455, section 5.2).
+/// A frame with a text, and a mask of zeros, which leaves the text as it is (RFC 6455, section 5.2).
 fn text_frame(text: &str) -> Vec<u8> {
     const LAST_TEXT: u8 = 0x81;
     const MASKED: u8 = 0x80;
-    let length = u8::try_from(text.len()).ok().filter(|length| *length < 126).unwrap();
-    [&[LAST_TEXT, MASKED | length, 0, 0, 0, 0], text.as_bytes()].concat()
+    const LENGTH_16: u8 = 126;
+    let bytes = u16::try_from(text.len()).unwrap();
+    let length = match u8::try_from(bytes).ok().filter(|bytes| *bytes < LENGTH_16) {
+        Some(short) => vec![MASKED | short],
+        None => [&[MASKED | LENGTH_16], &bytes.to_be_bytes()[..]].concat(),
+    };
+    [&[LAST_TEXT], &length[..], &[0; 4], text.as_bytes()].concat()
 }
 
 /// Milliseconds of a stage, as `Server-Timing` of an answer says.

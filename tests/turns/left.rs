@@ -1,7 +1,8 @@
-//! Connections that leave before their requests are decided.
+//! Connections that leave before their requests are decided or their messages are heard.
 
 use super::*;
 use rustix::net::sockopt::set_socket_linger;
+use std::net::Shutdown;
 
 /// More turns than a batch and the cancels behind it take.
 const TURNS_MAX: usize = 50;
@@ -114,4 +115,35 @@ fn a_loop_rests_while_a_request_is_open_whose_client_reset_its_connection() {
     let mut reading = connect(rig.http().port());
     let said = ask(&mut rig, &mut reading, &trader.request("DELETE", "/cancel-all", ""));
     assert_eq!(said.matches("\"0x").count(), orders.len(), "{said}");
+}
+
+#[test]
+fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_before() {
+    const UPGRADE: &[u8] =
+        b"GET /ws/user HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
+    for (before_bytes, takes_back) in [(0, true), (21_000, true), (60_000, true), (0, false), (60_000, false)]
+    {
+        let data = folder();
+        let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
+        let mut trader = trader(&mut rig);
+        let order = trader.sign(&bid(rig.market().unwrap().tokens[0], 1_000));
+        let [mut trading, mut stream] = [(); 2].map(|()| connect(rig.http().port()));
+        let said = ask(&mut rig, &mut trading, &trader.request("POST", "/order", &order.body));
+        assert!(said.contains("\"live\""), "{said}");
+        assert!(ask(&mut rig, &mut stream, UPGRADE).starts_with("HTTP/1.1 101"));
+        let auth = trader.stream_auth();
+        let promise = format!("{{\"type\":\"user\",\"auth\":{auth},\"cancel_on_disconnect\":true}}");
+        let said = ask(&mut rig, &mut stream, &text_frame(&promise));
+        assert!(said.contains("\"subscribed\""), "{said}");
+        // All of it has come before the loop looks.
+        let before = text_frame(&format!("{{\"type\":\"user\"{}}}", " ".repeat(before_bytes)));
+        let last = text_frame(&format!("{{\"type\":\"user\",\"cancel_on_disconnect\":{}}}", !takes_back));
+        stream.write_all(&[before, last].concat()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        (0..TURNS_MAX).for_each(|_| assert!(rig.turn()));
+        let cancel = trader.request("DELETE", "/order", &cancel_body(&order.id_text));
+        let said = ask(&mut rig, &mut trading, &cancel);
+        assert_eq!(said.contains("\"canceled\":[\"0x"), takes_back, "behind {before_bytes} bytes: {said}");
+    }
 }

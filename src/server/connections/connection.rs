@@ -244,9 +244,11 @@ impl Connection {
         self.stream.is_some() && self.hears == Hears::All && self.line.toll.held().is_none()
     }
 
-    /// True if a stream's client has left, and what it said before is still to be heard.
+    /// True if what has come of a stream's client that has left is to be heard before more is received: all that it
+    /// said, or as much as there is room for.
     pub(crate) fn says_last(&self) -> bool {
-        self.stream.is_some() && self.hears == Hears::Buffered && self.listed[List::Ready as usize]
+        let has_come = self.hears == Hears::Buffered || self.input.is_full();
+        self.stream.is_some() && self.listed[List::Ready as usize] && has_come
     }
 
     /// Nothing more is taken from this client.

@@ -188,9 +188,6 @@ impl CoreLoop {
                 if connection.stream.is_some() && connection.may_ask() {
                     connection.read_by_ms = self.stream_read_by_ms();
                 }
-                if may_say_last {
-                    connection.hears = Hears::Buffered;
-                }
                 if connection.partial {
                     connection.input.completed(began_ns);
                 }
