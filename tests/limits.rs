@@ -206,6 +206,27 @@ fn what_expired_counts_no_more_when_it_is_asked_who_is_covered() {
 }
 
 #[test]
+fn a_sweep_says_whether_orders_left_so_that_they_are_counted_anew() {
+    let mut venue = Venue::open(1_000, 1, &["m"]);
+    assert_eq!(status(venue.place("alice buy yes 60 x1 gtd #expires expires 10")).0, Status::Live);
+    let shard = venue.fast.owner(MARKET);
+    assert!(!shard.sweep(NOW), "none has expired");
+    let later = NOW.plus_ms(10_000);
+    assert!(shard.sweep(later));
+    assert_eq!(shard.resting_count(), 0);
+    assert!(!shard.sweep(later), "none is left");
+    assert_eq!(status(venue.place("alice buy yes 60 x1 gtc #unfunded")).0, Status::Live);
+    let alice = venue.wallet("alice");
+    assert!(venue.fast.money(NOW, alice, MoneyDirection::Debit, 999_999_500_000));
+    let shard = venue.fast.owner(MARKET);
+    assert!(shard.sweep(later));
+    assert_eq!(shard.resting_count(), 0);
+    assert!(!shard.sweep(later));
+    venue.fast.follow();
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
 fn some_thousand_expired_orders_leave_before_an_order_and_more_make_it_busy() {
     const MOST: u64 = 16 * 256;
     for (expiring, expected) in [(MOST - 1, None), (MOST, None), (MOST + 1, Some(Reject::Busy))] {

@@ -1,7 +1,7 @@
 //! Orders that leave their books without a fill: cancels, sweeps, and what both need.
 //!
 //! Every removal is one frame with one reason (several if a frame is full). A sweep does a bounded piece of work per call
-//! and reports whether there is more; so does a cancel of many orders, once it has chosen them.
+//! and reports whether it is to be called again; so does a cancel of many orders, once it has chosen them.
 
 use super::placements::Placement;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
@@ -179,9 +179,15 @@ impl Shard {
         Ok(())
     }
 
-    /// Removes what has expired and what fallen cells no longer cover, a bounded piece a call.
-    /// True if there is more to do at once.
+    /// Removes what has expired and what fallen cells no longer cover, a bounded piece a call. True if orders left, or
+    /// there is more to do at once.
     pub fn sweep(&mut self, now: TimeMs) -> bool {
+        let before = self.last;
+        let has_more = self.sweep_piece(now);
+        has_more || self.last != before
+    }
+
+    fn sweep_piece(&mut self, now: TimeMs) -> bool {
         let now = self.clock(now);
         if !self.log.room_for_cancel(self.settings.shards) {
             return false;
