@@ -561,6 +561,7 @@ mod tests {
         assert!(fault.contains("is taken by another process"), "{fault}");
         assert_eq!(running.stop(), End::Clean);
     }
+
     #[test]
     fn a_ports_file_leaves_what_is_beside_it_as_it_was() {
         let mut running = serve(1, |_| ());
