@@ -2,13 +2,13 @@
 //! requests that come or wait. A client that asks for much and reads nothing, or begins much and ends nothing, must not
 //! take the memory that others trade with.
 //!
-//! A connection's answers count while they are more than [`KEPT_BYTES_MAX`], and so does its buffer of requests with the
-//! fragments of a stream's message. When the sum is at [`HELD_BYTES_MAX`], a read whose answer is larger than [`SMALL_BYTES_MAX`] is answered 503, and a stream
-//! ends if a message would leave it with more than that, unless it has read everything before and the sum is below one
-//! and a half of that; smaller ones go on, as each connection's share is bounded. From
-//! [`REQUESTS_BYTES_MAX`] on, a request that grows above [`SMALL_BYTES_MAX`] is refused, unless it is an operator's, so
-//! that requests leave room for answers. A buffer of answers is counted after it has grown, so the sum may be above the
-//! limit by as much as the last one grew.
+//! A connection's answers count while they are more than [`KEPT_BYTES_MAX`], and so does its buffer of requests with
+//! the fragments of a stream's message. When the sum is at [`HELD_BYTES_MAX`], a read whose answer is larger than
+//! [`SMALL_BYTES_MAX`] is answered 503, and a stream ends if a message would leave it with more than that, unless it
+//! has read everything before and the sum is below one and a half of that; smaller ones go on, as each connection's
+//! share is bounded. From [`REQUESTS_BYTES_MAX`] on, a request that grows above [`SMALL_BYTES_MAX`] is refused, unless
+//! it is an operator's, so that requests leave room for answers. A buffer of answers is counted after it has grown, so
+//! the sum may be above the limit by as much as the last one grew.
 //!
 //! One address may have a quarter of each limit ([`Addresses`] says who is one), and meets it as if it were all.
 
