@@ -3,7 +3,8 @@
 //! A breaker trips when the fills of its key within its interval reach its quantity. Time is cut
 //! into windows of an eighth of the interval, of which the newest nine count, so every fill of the
 //! last interval is counted: a breaker never trips later than its rule says, but may count fills that
-//! are older by an eighth of the interval. A window's count is one word that all shards add to:
+//! are older by an eighth of the interval. If the clock was set back by an interval or less, what was
+//! filled before still counts. A window's count is one word that all shards add to:
 //!
 //! | bits | hold |
 //! |-----:|------|
@@ -125,12 +126,12 @@ impl BreakerRow {
     }
 
     fn units(&self, number: u64) -> u64 {
-        let counts = (0..WINDOWS as u64).filter_map(|back| {
-            let number = number.checked_sub(back)?;
-            let word = self.windows[place(number)].load(Ordering::Relaxed);
-            (tag_of(word) == tag(number)).then_some(word & COUNT_MAX)
+        let words = self.windows.iter().map(|window| window.load(Ordering::Relaxed));
+        let counts = words.filter(|word| {
+            let [ahead, behind] = [(tag_of(*word), number), (number, tag_of(*word))];
+            [ahead, behind].iter().any(|(later, earlier)| tag(later.wrapping_sub(*earlier)) <= PARTS)
         });
-        counts.sum()
+        counts.map(|word| word & COUNT_MAX).sum()
     }
 }
 
@@ -162,7 +163,7 @@ mod tests {
     fn a_breaker_trips_when_an_interval_holds_its_quantity() {
         const START: u64 = 1_700_000_000_000;
         type Case = (u64, u64, &'static [(u64, u64)], Option<usize>);
-        let cases: [Case; 10] = [
+        let cases: [Case; 13] = [
             (10, 800, &[(0, 9)], None),
             (10, 800, &[(0, 9), (0, 1)], Some(1)),
             (10, 800, &[(0, 5), (799, 5)], Some(1)),
@@ -175,6 +176,10 @@ mod tests {
             (10, 23, &[(7, 5), (29, 5)], Some(1)),
             (10, 1_007, &[(3, 5), (1_009, 5)], Some(1)),
             (1, 800, &[(0, 50)], Some(0)),
+            // The clock is set back, by an interval and by more.
+            (10, 800, &[(10_000, 5), (9_200, 5)], Some(1)),
+            (10, 800, &[(10_000, 5), (9_099, 5)], None),
+            (10, 800, &[(10_000, 3), (9_500, 3), (10_100, 4)], Some(2)),
         ];
         for (quantity, interval_ms, fills, trips) in cases {
             let row = row(quantity, interval_ms);

@@ -62,6 +62,8 @@ pub fn set_back(draw: &mut Draw, lines: usize) -> String {
     for _ in 0..lines {
         if draw.one_in(6) {
             let _ = writeln!(script, "wait {}", draw.pick(&["-1", "-4", "-7", "-13", "2", "6", "11", "25"]));
+        } else if draw.one_in(8) {
+            breaker(draw, &mut script);
         } else if draw.one_in(3) {
             let _ = writeln!(script, "{} tombstone #{}", draw.pick(&TRADERS), labels + 1 + draw.below(4));
         } else {

@@ -15,19 +15,18 @@ pub(super) struct NaiveBreaker {
 
 impl NaiveBreaker {
     /// What counts at `now_ms`: fills of this eighth of the interval, and of the eight before. These are all fills of
-    /// the last interval at least, and of an interval and a quarter at most.
+    /// the last interval at least, and of an interval and a quarter at most. Of fills before the clock was set back
+    /// count those of the eight eighths behind it.
     fn filled(&self, now_ms: u64) -> u64 {
-        let eighth = self.interval_ms.div_ceil(8);
-        let since = |first_ms| {
-            let counts = self.fills.iter().filter(|(ms, _)| first_ms <= *ms);
-            counts.map(|(_, shares)| shares).sum::<u64>()
+        let eighths_apart = |ms| window(self.interval_ms, ms).abs_diff(window(self.interval_ms, now_ms));
+        let sum = |counts: &dyn Fn(u64) -> bool| {
+            self.fills.iter().filter(|(ms, _)| counts(*ms)).map(|(_, shares)| shares).sum::<u64>()
         };
-        let filled = since((now_ms / eighth).saturating_sub(8) * eighth);
-        assert!(
-            since((now_ms + 1).saturating_sub(self.interval_ms)) <= filled,
-            "never later than the rule says"
-        );
-        assert!(filled <= since(now_ms.saturating_sub(9 * eighth)), "nor for older fills");
+        let filled = sum(&|ms| eighths_apart(ms) <= 8);
+        let late = sum(&|ms| (now_ms + 1).saturating_sub(self.interval_ms) <= ms && ms <= now_ms);
+        assert!(late <= filled, "never later than the rule says");
+        let oldest = now_ms.saturating_sub(9 * self.interval_ms.div_ceil(8));
+        assert!(filled <= sum(&|ms| oldest <= ms), "nor for older fills");
         filled
     }
 }
@@ -66,6 +65,10 @@ impl Naive {
     pub(super) fn count_fill(&mut self, key: ApiKey, shares: u64) {
         let now = self.now.0;
         if let Some(breaker) = self.breakers.get_mut(&key) {
+            // Nine windows are kept: one that is begun anew forgets what it held.
+            let NaiveBreaker { interval_ms, fills, .. } = breaker;
+            let apart = |ms| window(*interval_ms, ms).abs_diff(window(*interval_ms, now));
+            fills.retain(|(ms, _)| apart(*ms) == 0 || !apart(*ms).is_multiple_of(9));
             breaker.fills.push((now, shares.next_multiple_of(1_000)));
             breaker.tripped |= breaker.quantity <= breaker.filled(now);
         }
@@ -74,4 +77,9 @@ impl Naive {
     pub(super) fn has_tripped(&self, key: ApiKey) -> bool {
         self.breakers.get(&key).is_some_and(|breaker| breaker.tripped)
     }
+}
+
+/// The eighth of an interval that this time is in.
+const fn window(interval_ms: u64, ms: u64) -> u64 {
+    ms / interval_ms.div_ceil(8)
 }
