@@ -9,9 +9,10 @@
 //! Counted are orders of every type, batches and cancels that span the shards, repeats, splits,
 //! merges, redeems, expiries, and refusals of all of them. The buffers of a connection and the
 //! lists of a cancel grow to the size that is used and keep it; [`Scene::warm_up`] brings them
-//! there. Not counted, and free to allocate, are acts of the operator and what happens once (ticks,
-//! modes, resolutions, imports, credits, a connection that comes or moves), and reads, which are
-//! the reader's.
+//! there. They come one by one: of those that come together, some may find no buffer that is kept.
+//! Not counted, and free to allocate, are acts of the operator and what happens once (ticks, modes,
+//! resolutions, imports, credits, a connection that comes or moves), and reads, which are the
+//! reader's.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -43,7 +44,7 @@ const WARM_UP: usize = 2_000;
 const COUNTED: usize = 10_000;
 /// How long one answer may take.
 const PATIENCE: Duration = Duration::from_mins(2);
-/// The most unanswered requests of a connection; each place has a buffer of its own.
+/// The most unanswered requests of a connection.
 const PLACES: usize = 32;
 /// Orders in a batch.
 const BATCH_MAX: u64 = 15;

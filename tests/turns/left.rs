@@ -122,8 +122,10 @@ fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_befor
     const UPGRADE: &[u8] =
         b"GET /ws/user HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
         Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
-    for (before_bytes, takes_back) in [(0, true), (21_000, true), (60_000, true), (0, false), (60_000, false)]
-    {
+    // What is said before; whether that is answered, which a client that has closed does not take.
+    let said_before = [(1, 0), (1, 21_000), (1, 60_000), (64, 0)];
+    let ways = said_before.map(|before| [(before, true), (before, false)]).concat();
+    for (((messages, bytes), takes_back), closes) in ways.iter().flat_map(|way| [(way, false), (way, true)]) {
         let data = folder();
         let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
         let mut trader = trader(&mut rig);
@@ -137,13 +139,23 @@ fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_befor
         let said = ask(&mut rig, &mut stream, &text_frame(&promise));
         assert!(said.contains("\"subscribed\""), "{said}");
         // All of it has come before the loop looks.
-        let before = text_frame(&format!("{{\"type\":\"user\"{}}}", " ".repeat(before_bytes)));
+        let before = match messages {
+            1 => text_frame(&format!("{{\"type\":\"user\"{}}}", " ".repeat(*bytes))),
+            _ => text_frame("PING").repeat(*messages),
+        };
         let last = text_frame(&format!("{{\"type\":\"user\",\"cancel_on_disconnect\":{}}}", !takes_back));
         stream.write_all(&[before, last].concat()).unwrap();
         stream.shutdown(Shutdown::Write).unwrap();
+        if closes {
+            drop(stream);
+        }
         (0..TURNS_MAX).for_each(|_| assert!(rig.turn()));
         let cancel = trader.request("DELETE", "/order", &cancel_body(&order.id_text));
         let said = ask(&mut rig, &mut trading, &cancel);
-        assert_eq!(said.contains("\"canceled\":[\"0x"), takes_back, "behind {before_bytes} bytes: {said}");
+        let stays = said.contains("\"canceled\":[\"0x");
+        assert_eq!(
+            stays, *takes_back,
+            "behind {messages} messages and {bytes} bytes, closes: {closes}: {said}"
+        );
     }
 }

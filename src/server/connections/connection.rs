@@ -30,12 +30,15 @@ use crate::reader::Channel;
 pub(crate) use input::{Input, REQUEST_BYTES_MAX};
 pub(crate) use line::{Intent, Line, OPEN_MAX, Timed};
 
-/// What is kept of each: the buffer of what comes, that of what leaves, and those for answers together.
+/// What is kept of each: the buffer of what comes, that of what leaves, and one for an answer.
 pub(crate) const KEPT_BYTES_MAX: usize = 16 << 10;
 
 /// What a connection that waits for nothing keeps at most.
-pub(crate) const IDLE_BYTES_MAX: usize =
-    size_of::<Connection>() + Input::LIST_BYTES + Line::LISTS_BYTES + 3 * KEPT_BYTES_MAX;
+pub(crate) const IDLE_BYTES_MAX: usize = size_of::<Connection>()
+    + Input::LIST_BYTES
+    + Line::LISTS_BYTES
+    + 2 * KEPT_BYTES_MAX
+    + line::SPARES_BYTES_MAX;
 
 /// An API key and its owner.
 pub(crate) type KeyName = (WalletNo, ApiKey);
@@ -242,6 +245,14 @@ impl Connection {
     /// True if what a stream's client said before it left may still be heard: it does not wait for a limit.
     pub(crate) fn may_say_last(&self) -> bool {
         self.stream.is_some() && self.hears == Hears::All && self.line.toll.held().is_none()
+    }
+
+    /// True if a stream's client that takes nothing any more may still have said that its orders are to stay.
+    pub(crate) fn may_take_back(&self) -> bool {
+        self.stream.is_some()
+            && self.line.answers_for.is_some()
+            && self.may_ask()
+            && self.line.toll.held().is_none()
     }
 
     /// True if what has come of a stream's client that has left is to be heard before more is received: all that it

@@ -428,6 +428,12 @@ impl CoreLoop {
                 let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
                 connection.send_by_ms = connection.send_by_ms.min(by);
             }
+            // It takes no more, but may have said more. The end is heard behind that.
+            Moved::Ended | Moved::Gone if connection.may_take_back() => {
+                connection.line.was_sent(connection.line.unsent());
+                connection.count_held(&self.shared.held);
+                (connection.send_by_ms, connection.sent_bytes) = (u64::MAX, 0);
+            }
             Moved::Ended | Moved::Gone => return true,
         }
         Self::note_unread(connection, self.elapsed_ms);

@@ -50,8 +50,8 @@ const BUSY: Close = close(
     4_002,
     "too much is unread by all",
     "256 MiB of answers wait for clients that do not read, and this stream had more than 64 KiB of them; or clients \
-     hold 128 MiB, and a message of more than 64 KiB was on its way; of one address, a quarter of either is enough. Come \
-     back with `from`.",
+     hold 128 MiB, and a message on its way took more than 64 KiB, with the buffer that its fragments come in; of one \
+     address, a quarter of either is enough. Come back with `from`.",
 );
 /// Nothing received for `Limits::stream_idle_ms`.
 const IDLE: Close =

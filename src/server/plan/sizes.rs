@@ -164,7 +164,7 @@ impl Plan {
     pub fn memory_bytes(&self) -> u64 {
         const EVERYTHING_ELSE: u64 = 128 << 20;
         /// What a connection keeps, and what is noted of it elsewhere.
-        const CONNECTION: u64 = 56 << 10;
+        const CONNECTION: u64 = 72 << 10;
         const _: () = assert!((IDLE_BYTES_MAX as u64) < CONNECTION);
         let connections = u64::from(self.limits.connections_max) * CONNECTION;
         let books = self.limits.books_bytes.saturating_mul(u64::from(self.topology.shards));

@@ -173,9 +173,9 @@ impl Input {
     }
 }
 
-/// What is held by a buffer, if it has more than every connection's, and by fragments.
+/// What is held by a buffer and by fragments, unless there is only what every connection has.
 const fn held_bytes(buffer_bytes: usize, fragments_bytes: usize) -> usize {
-    if INPUT_BYTES < buffer_bytes { buffer_bytes + fragments_bytes } else { fragments_bytes }
+    if INPUT_BYTES < buffer_bytes + fragments_bytes { buffer_bytes + fragments_bytes } else { 0 }
 }
 
 /// What a buffer has for `bytes`.

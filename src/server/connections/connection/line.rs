@@ -22,8 +22,10 @@ const LEAST_GUESS_BYTES: usize = UNSENT_BYTES_MAX / 8;
 const FIRST_GUESS_BYTES: usize = UNSENT_BYTES_MAX + 1;
 /// Bytes of a new answer's buffer.
 const ANSWER_BYTES: usize = 1 << 10;
-/// Buffers that are kept for answers; the larger they are, the fewer.
-const SPARES_MAX: usize = KEPT_BYTES_MAX / ANSWER_BYTES;
+/// Buffers that are kept for answers: one for each place, or fewer of which some are larger.
+const SPARES_MAX: usize = OPEN_MAX;
+/// What they have together.
+pub(super) const SPARES_BYTES_MAX: usize = SPARES_MAX * ANSWER_BYTES;
 /// An answer of this size that leaves alone is swapped into the output instead of copied.
 const SWAPPED_BYTES_MIN: usize = 4 << 10;
 
@@ -79,7 +81,8 @@ pub(crate) enum Timed {
 pub(crate) struct Line {
     output: Vec<u8>,
     sent: usize,
-    /// Buffers for answers, which have at most [`KEPT_BYTES_MAX`] together. The one that is used next is the last.
+    /// Buffers for answers, which have at most [`SPARES_BYTES_MAX`] together. The one that is used next is the last, so the
+    /// first ones stay small.
     spares: VecDeque<Vec<u8>>,
     /// The large buffer that the loop's connections share, while somebody works on this one.
     lent: Vec<u8>,
@@ -232,15 +235,9 @@ impl Line {
         }
         self.held_bytes += guess_bytes;
         let page = self.page;
-        let place = &mut self.open[number as usize % OPEN_MAX];
-        place.state = State::Waiting;
-        place.held_bytes = guess_bytes;
-        place.timed = Timed::No;
-        place.head_only = false;
-        place.page = page;
-        place.answer = if intent == Intent::Read
-            && (KEPT_BYTES_MAX + 1..FIRST_GUESS_BYTES).contains(&self.guess_bytes)
-        {
+        let is_large =
+            intent == Intent::Read && (KEPT_BYTES_MAX + 1..FIRST_GUESS_BYTES).contains(&self.guess_bytes);
+        let answer = if is_large {
             let mut large = std::mem::take(&mut self.lent);
             // One that is a little longer than the last does not double it.
             let expected = self.guess_bytes + self.guess_bytes / 8;
@@ -249,6 +246,13 @@ impl Line {
         } else {
             self.spares.pop_back().unwrap_or_else(|| Vec::with_capacity(ANSWER_BYTES))
         };
+        let place = self.place(number);
+        place.state = State::Waiting;
+        place.held_bytes = guess_bytes;
+        place.timed = Timed::No;
+        place.head_only = false;
+        place.page = page;
+        place.answer = answer;
         number
     }
 
@@ -423,7 +427,7 @@ impl Line {
         let bytes = buffer.capacity();
         if (ANSWER_BYTES..=KEPT_BYTES_MAX).contains(&bytes) {
             let mut kept_bytes = bytes + self.spares.iter().map(Vec::capacity).sum::<usize>();
-            while KEPT_BYTES_MAX < kept_bytes {
+            while SPARES_BYTES_MAX < kept_bytes {
                 kept_bytes -= self.spares.pop_front().map_or(0, |oldest| oldest.capacity());
             }
             self.spares.push_back(buffer);

@@ -212,7 +212,7 @@ fn a_connection_that_waits_for_nothing_keeps_little_whatever_was_asked_before() 
             connection.line.was_sent(together * bytes);
             connection.count_held(&held);
             let kept = buffers_bytes(&connection.line);
-            assert!(kept <= 2 * KEPT_BYTES_MAX, "{kept} after {together} of {bytes}");
+            assert!(kept <= KEPT_BYTES_MAX + SPARES_BYTES_MAX, "{kept} after {together} of {bytes}");
             assert_eq!(held.bytes(), 0);
         }
     }
