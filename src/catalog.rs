@@ -92,7 +92,7 @@ pub const TEXT_BYTES_MAX: usize = 256 << 10;
 pub const EVENT_KEY_BYTES_MAX: usize = 64;
 
 /// The longest label of an outcome.
-pub const LABEL_BYTES_MAX: usize = 256;
+pub const LABEL_BYTES_MAX: usize = 128;
 
 /// A row, or a part of one, that could not be taken as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]

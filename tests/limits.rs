@@ -105,7 +105,7 @@ fn status(placed: Placed) -> (Status, u64) {
 }
 
 #[test]
-fn an_order_fills_at_most_as_many_makers_as_a_frame_holds() {
+fn an_order_fills_at_most_as_many_makers_as_a_message_to_its_taker_holds() {
     let makers = FILLS_MAX as u64 + 1;
     let mut venue = Venue::open(10_000, 1, &["m"]);
     for number in 0..makers {

@@ -187,7 +187,7 @@ impl Reader<'_> {
         texts(raw)
             .filter(|labels| labels.iter().all(good))
             .and_then(|labels| <[String; 2]>::try_from(labels).ok())
-            .ok_or_else(|| self.wrong("outcomes", "two labels of 1 to 256 bytes"))
+            .ok_or_else(|| self.wrong("outcomes", "two labels of 1 to 128 bytes"))
     }
 
     fn tick(&self, defaults: &MarketDefaults) -> Result<Tick, Refused> {

@@ -167,7 +167,7 @@ fn every_row_that_cannot_be_taken_is_named() {
         ),
         (
             r#""outcomes":"[\"A\",\"B\",\"C\"]","#,
-            r#"market 1: outcomes: got "[\"A\",\"B\",\"C\"]"; allowed: two labels of 1 to 256 bytes"#,
+            r#"market 1: outcomes: got "[\"A\",\"B\",\"C\"]"; allowed: two labels of 1 to 128 bytes"#,
         ),
         (
             r#""questionID":"0x1","#,

@@ -152,8 +152,8 @@ rejects! {
     /// The first thing the order met was the principal's own order. It is remembered: the same order gets this answer
     /// again.
     SelfTradeStopped = 36, 400, "self_trade", "order would trade with an order of the same owner";
-    /// The order met 2,048 makers, or 4,096 orders of its own that it removes. It is remembered: the same order gets this
-    /// answer again.
+    /// The order met 2,048 makers, or 4,096 orders that it removes. It is remembered: the same order gets this answer
+    /// again.
     FillsLimit = 37, 400, "fills_limit", "order met more resting orders than one order may fill";
     /// The order's owner has as many open orders in its market's shard as `orders.open_per_owner_max` allows.
     TooManyOpenOrders = 55, 400, "too_many_open_orders", "too many open orders of this owner: {got}, max allowed: {allowed}";

@@ -23,7 +23,7 @@ use crate::domain::Position;
 /// Frames begin and end on multiples of this: a cache line, so that no two writers share one.
 pub const FRAME_ALIGN: u64 = 64;
 
-/// The largest frame. The largest order takes about 289 KiB, the largest removal of orders 256 KiB.
+/// The largest frame. The largest order takes about 177 KiB, the largest removal of orders 256 KiB.
 pub const FRAME_BYTES_MAX: usize = 320 * 1024;
 
 /// The bytes in front of a payload.

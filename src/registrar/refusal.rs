@@ -97,7 +97,7 @@ refusals! {
     /// The text is longer than fits a frame beside the rest.
     TextTooLong = 400, "text_too_long", "text: at most 262144 bytes";
     /// A label is empty or too long.
-    LabelLength = 400, "invalid_label", "outcomes: two labels of 1 to 256 bytes";
+    LabelLength = 400, "invalid_label", "outcomes: two labels of 1 to 128 bytes";
     /// A market is needed that is not there.
     MarketUnknown = 404, "market_unknown", "market: {got} is not known here";
     /// Another market has this condition.

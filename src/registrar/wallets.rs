@@ -40,7 +40,7 @@ impl Registrar {
         Ok(owner)
     }
 
-    /// Gives the owner that came last the rows that it lacks; all before it have theirs.
+    /// Gives the owner that came last what it lacks: the last start did so for those before it.
     pub fn complete_last_owner(&mut self, now: TimeMs) -> Result<(), Refusal> {
         let registry = self.registry();
         let rows = (0..registry.wallet_count()).rev().map(|number| registry.wallet(WalletNo(number)));
@@ -48,10 +48,19 @@ impl Registrar {
         last.map_or(Ok(()), |(_, address)| self.owner(now, address).map(drop))
     }
 
-    /// How many rows this owner lacks.
+    /// How many of this owner's wallets are not its own yet: they have no row, or are deposit wallets of nobody.
     fn rows_missing(&self, owner: &Address) -> u32 {
         let own = [*owner, derive::proxy(owner), derive::safe(owner)];
-        own.map(|address| u32::from(self.registry().wallet_of(&address).is_none())).iter().sum()
+        let is_missing = |address| match self.registry().wallet_of(&address) {
+            Some(wallet) => self.is_nobodys(wallet),
+            None => true,
+        };
+        own.map(|address| u32::from(is_missing(address))).iter().sum()
+    }
+
+    fn is_nobodys(&self, wallet: WalletNo) -> bool {
+        let row = self.registry().wallet(wallet);
+        row.kind == WalletKind::Deposit && row.principal().is_none()
     }
 
     /// Whether there are rows for an owner that only its own signature vouches for. Whoever can sign can have as many
@@ -156,8 +165,7 @@ impl Registrar {
 
     /// Gives a deposit wallet that nobody owns to `principal`; any other wallet stays as it is.
     fn join(&mut self, now: TimeMs, wallet: WalletNo, principal: WalletNo) {
-        let row = self.registry().wallet(wallet);
-        if row.kind == WalletKind::Deposit && row.principal().is_none() {
+        if self.is_nobodys(wallet) {
             let time = self.at(now);
             self.append(&WalletLinked { time, wallet, principal }.into());
             self.writer.link(wallet, principal);

@@ -40,7 +40,7 @@ use crate::memory::wire::{Damage, Input, Out, Room, Wire, put_count};
 use std::iter::{Empty, empty};
 
 /// The most makers that one order fills. At the limit FAK, GTC and GTD end, FOK is killed. The trade is one message to
-/// its taker, and with outcomes' labels of up to a hundred bytes it stays below the MiB that clients take of one.
+/// its taker, and so it stays below the MiB that clients take of one, unless labels of outcomes are full of quotes.
 pub const FILLS_MAX: usize = 2_048;
 
 /// The most makers that one order removes; the walk stops at this limit as at [`FILLS_MAX`].

@@ -27,6 +27,10 @@ fn an_owner_between_whose_frames_the_process_died_is_completed_at_the_next_start
     for derived_before in [false, true] {
         let mut rig = Rig::new();
         rig.registrar.owner(NOW, address(1)).expect("room");
+        let safe = derive::safe(&address(2));
+        if derived_before {
+            rig.credit_as(WalletKind::Deposit, safe, 1, "a safe before its owner").expect("room");
+        }
         let owner = rig.registrar.add_wallet(NOW, address(2), WalletKind::Eoa, None);
         if derived_before {
             rig.registrar.add_wallet(NOW, derive::proxy(&address(2)), WalletKind::Proxy, Some(owner));
@@ -35,9 +39,8 @@ fn an_owner_between_whose_frames_the_process_died_is_completed_at_the_next_start
         rig.registrar = rig.restarted();
         rig.registrar.complete_last_owner(NOW).expect("room");
         assert_eq!(rig.follow(), if derived_before { 1 } else { 2 });
-        for (wallet, kind) in
-            [(derive::proxy(&address(2)), WalletKind::Proxy), (derive::safe(&address(2)), WalletKind::Safe)]
-        {
+        let of_safe = if derived_before { WalletKind::Deposit } else { WalletKind::Safe };
+        for (wallet, kind) in [(derive::proxy(&address(2)), WalletKind::Proxy), (safe, of_safe)] {
             let row = rig.registry().wallet(rig.registry().wallet_of(&wallet).expect("known"));
             assert_eq!((row.kind, row.principal()), (kind, Some(owner)));
         }

@@ -156,11 +156,11 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             Box::new(move |rig| rig.registrar.add_event(NOW, "1", &text).map(|_| ()))
         }
         Refusal::LabelLength => {
-            let labels = [&long[..256], "x"];
-            rig.registrar.add_market(NOW, &NewMarket { labels, ..market(1) }).expect("256 bytes");
+            let labels = [&long[..128], "x"];
+            rig.registrar.add_market(NOW, &NewMarket { labels, ..market(1) }).expect("128 bytes");
             assert_eq!(add(&mut rig, NewMarket { labels: ["", "x"], ..market(2) }), Err(refusal));
             Box::new(move |rig| {
-                let labels = ["x", &long[..257]];
+                let labels = ["x", &long[..129]];
                 rig.registrar.add_market(NOW, &NewMarket { labels, ..market(2) }).map(|_| ())
             })
         }

@@ -290,7 +290,7 @@ fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
     let labels = texts(raw).and_then(|labels| <[String; 2]>::try_from(labels).ok());
     let fits = |label: &String| (1..=LABEL_BYTES_MAX).contains(&label.len());
     let labels = labels.filter(|labels| labels.iter().all(fits) && labels[0] != labels[1]);
-    let labels = labels.ok_or_else(|| wrong("outcomes", raw, "two labels that differ, of 1 to 256 bytes"))?;
+    let labels = labels.ok_or_else(|| wrong("outcomes", raw, "two labels that differ, of 1 to 128 bytes"))?;
     let min_size = match fields.words("minSize") {
         None => None,
         Some(text) => {
