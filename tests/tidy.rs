@@ -78,7 +78,6 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ),
     ("flate2", &["src/catalog.rs", "src/catalog/"]),
     ("getrandom", &["src/server/"]),
-    ("glommio", &["src/server/threads/executor.rs"]),
     ("hdrhistogram", &["src/server/operator/metrics.rs"]),
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
@@ -539,7 +538,7 @@ fn allowed_edges_comments_and_strings_are_no_offence() {
         use crate::domain::{Price, ids::Address};
         use super::frame;
         const TEXT: &str = "crate::server \" crate::shard";
-        const RAW: &str = r#"crate::server " glommio::x"#;
+        const RAW: &str = r#"crate::server " tantivy::x"#;
         const QUOTE: char = '"'; const LIFE: &'static str = "unsafe";
     "##;
     assert_none(&edge_complaints("src/journal/log.rs", text));
@@ -562,7 +561,7 @@ fn a_table_that_points_upwards_is_found() {
 #[test]
 fn a_planted_crate_a_clock_and_a_socket_are_found() {
     for planted in [
-        "use glommio::LocalExecutor;",
+        "use socket2::Socket;",
         "use rustix::mm::mmap;",
         "fn f() { let now = std::time::SystemTime::now(); }",
         "fn f() { Instant::now(); }",
@@ -570,7 +569,7 @@ fn a_planted_crate_a_clock_and_a_socket_are_found() {
     ] {
         assert_eq!(outside_complaints("src/shard/place.rs", planted).len(), 1, "{planted}");
     }
-    assert_none(&outside_complaints("src/server/threads/executor.rs", "use glommio::LocalExecutor;"));
+    assert_none(&outside_complaints("src/server/connections/socket.rs", "use socket2::Socket;"));
 }
 
 #[test]

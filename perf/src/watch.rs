@@ -266,15 +266,15 @@ enum Column {
     Waited,
 }
 
-/// Nanoseconds of CPU time by thread, summed over threads of the same role.
+/// Nanoseconds of CPU time by thread, summed over threads of the same name.
 pub(crate) fn threads_ns(pid: u32) -> Vec<(String, u64)> {
-    by_role(pid, Column::Ran)
+    by_name(pid, Column::Ran)
 }
 
-/// Nanoseconds for which threads were ready while others ran, by role; empty where the kernel does not
+/// Nanoseconds for which threads were ready while others ran, by name; empty where the kernel does not
 /// count them.
 pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
-    by_role(pid, Column::Waited)
+    by_name(pid, Column::Waited)
 }
 
 /// For how long this thread was ready while others ran, in nanoseconds since its start.
@@ -282,18 +282,11 @@ pub(crate) fn own_run_delay_ns() -> Option<u64> {
     of_thread(std::path::Path::new("/proc/thread-self"), Column::Waited)
 }
 
-/// A thread's name without the number that its executor appends.
-fn role(name: &str) -> &str {
-    let head = name.trim_end_matches(|last: char| last.is_ascii_digit());
-    head.strip_suffix('-').unwrap_or(name)
-}
-
-fn by_role(pid: u32, column: Column) -> Vec<(String, u64)> {
+fn by_name(pid: u32, column: Column) -> Vec<(String, u64)> {
     let Ok(threads) = std::fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
     let mut found: Vec<(String, u64)> = Vec::new();
     for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
-        let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default();
-        let name = role(name.trim()).to_owned();
+        let name = std::fs::read_to_string(thread.join("comm")).unwrap_or_default().trim().to_owned();
         let Some(ns) = of_thread(&thread, column) else { continue };
         match found.iter_mut().find(|(known, _)| *known == name) {
             Some((_, sum)) => *sum += ns,
@@ -318,12 +311,6 @@ fn used_ns(pid: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_thread_is_called_by_its_role() {
-        let names = ["outcry-shard0-2", "outcry-shard12", "journal", "outcry-reader-4"].map(role);
-        assert_eq!(names, ["outcry-shard0", "outcry-shard12", "journal", "outcry-reader"]);
-    }
 
     #[test]
     fn busy_is_everything_but_idle_and_waiting_of_the_cpus_that_are_measured_on() {

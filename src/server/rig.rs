@@ -10,7 +10,7 @@ use super::plan::{Plan, Start, plan_on};
 use super::process::clock::Clock;
 use super::process::start::{End, Running, begin, start_but};
 use super::reading::Reading;
-use super::threads::executor::Turns;
+use super::threads::thread::Turns;
 use super::trading::Trade;
 use crate::auth::{KnownSigners, Tally};
 use crate::domain::{

@@ -5,7 +5,7 @@
 //!
 //! | file | what it knows |
 //! |---|---|
-//! | `executor` | where a loop's thread comes from |
+//! | `thread` | a loop's thread, and where and how willingly a thread runs |
 //! | `shared` | what all threads share |
 //! | `mesh` | the rings and queues between every two loops |
 //! | `message` | what they carry |
@@ -13,10 +13,10 @@
 //! | `marks` | how far the log is acknowledged, as one loop sees it |
 //! | `tally` | what each loop has done, for whoever watches |
 
-pub(super) mod executor;
 pub(super) mod marks;
 pub(super) mod mesh;
 pub(super) mod message;
 pub(super) mod shared;
 pub(super) mod tally;
+pub(super) mod thread;
 mod waker;

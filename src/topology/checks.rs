@@ -169,7 +169,6 @@ impl Finding {
 #[derive(Clone, Copy)]
 enum Unit {
     One,
-    KiB,
     MiB,
 }
 
@@ -178,7 +177,6 @@ impl Unit {
     fn text(self, amount: u64) -> String {
         match self {
             Self::One => amount.to_string(),
-            Self::KiB => format!("{} KiB", amount.div_ceil(1 << 10)),
             Self::MiB => format!("{} MiB", amount.div_ceil(1 << 20)),
         }
     }
@@ -288,8 +286,6 @@ pub struct Needs {
     pub memory_piece_bytes: u64,
     /// The parts of `memory_bytes` that a start takes at once, each with the setting that asks for it.
     pub memory_taken: Vec<(&'static str, u64)>,
-    /// Bytes that one loop's executor locks.
-    pub locked_bytes_per_loop: u64,
 }
 
 impl Needs {

@@ -4,8 +4,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::house::OPERATORS_MAX;
 
-/// What the process opens besides clients' connections: listeners, segments, executors' rings, files; and the
-/// operator's connections.
+/// What the process opens besides clients' connections: listeners, segments, polls, files; and the operator's
+/// connections.
 pub(crate) const OTHERS: u64 = 512 + OPERATORS_MAX as u64;
 
 /// The system allows fewer descriptors than the connections of the plan need.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::crowd::{Crowd, TICK_NS};
 use super::run_delay::RunDelay;
-use crate::server::threads::executor;
+use crate::server::threads::thread;
 use crate::topology::checks::Gaps;
 
 /// The shortest gap: readings of the clock are only some tens of nanoseconds apart.
@@ -23,7 +23,7 @@ pub fn measure(cpus: &[usize], time: Duration) -> Vec<Gaps> {
     let spin = |&cpu: &usize| {
         let together = Arc::clone(&together);
         std::thread::spawn(move || {
-            executor::pin(Some(cpu));
+            thread::pin(Some(cpu));
             let gaps = Vec::with_capacity(GAPS_MAX);
             together.wait();
             let before = stolen_ns(cpu);

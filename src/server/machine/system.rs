@@ -1,25 +1,12 @@
 //! The system calls that no crate here wraps. The only unsafe file of the server.
 //!
-//! INVARIANT SYSTEM-1: the kernel writes only into `parameters`, which is as large as the
-//! kernel's `struct io_uring_params` (120 bytes) and outlives the call.
-//! INVARIANT SYSTEM-2: the kernel writes only into `timex`, which is as large as the kernel's
+//! INVARIANT SYSTEM-1: the kernel writes only into `timex`, which is as large as the kernel's
 //! `struct timex` (208 bytes) and outlives the call.
 #![allow(unsafe_code, reason = "these have no safe wrapper; none is near a loop")]
 
-use std::ffi::{c_int, c_long};
-
-/// The number of `io_uring_setup`, the same on every architecture.
-const IO_URING_SETUP: c_long = 425;
-
-/// `struct io_uring_params`: 30 words, all zero when we ask.
-#[repr(C)]
-struct Parameters([u32; 30]);
-
-const _: () = assert!(size_of::<Parameters>() == 120, "the kernel's struct io_uring_params");
+use std::ffi::c_int;
 
 unsafe extern "C" {
-    fn syscall(number: c_long, ...) -> c_long;
-    fn close(descriptor: c_int) -> c_int;
     fn adjtimex(timex: *mut Timex) -> c_int;
     #[cfg(target_env = "gnu")]
     fn malloc_trim(padding: usize) -> c_int;
@@ -31,22 +18,6 @@ pub(crate) fn give_back_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: it takes a number, and touches nothing but what the allocator has for free (malloc_trim(3)).
     let _ = unsafe { malloc_trim(0) };
-}
-
-/// Asks the kernel for a ring of one entry and gives it back: whether `io_uring` may be used here.
-pub(crate) fn probe_io_uring() -> Result<(), std::io::Error> {
-    let mut parameters = Parameters([0; 30]);
-    // SAFETY: SYSTEM-1; the arguments are those of io_uring_setup(u32, struct io_uring_params *).
-    let descriptor = unsafe { syscall(IO_URING_SETUP, 1_u32, &raw mut parameters) };
-    let Ok(descriptor) = c_int::try_from(descriptor) else {
-        return Err(std::io::Error::other("io_uring_setup returned no descriptor"));
-    };
-    if descriptor < 0 {
-        return Err(std::io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just made by us and nobody else knows it.
-    let _ = unsafe { close(descriptor) };
-    Ok(())
 }
 
 /// `struct timex` on 64-bit Linux, as far as we read it: 26 words, all zero when we ask.
@@ -63,7 +34,7 @@ const TIME_ERROR: c_int = 5;
 /// Whether the system's clock is kept in step, and the kernel's estimate of its error in microseconds.
 pub(crate) fn clock_is_in_step() -> Result<(bool, u64), std::io::Error> {
     let mut timex = Timex([0; 26]);
-    // SAFETY: SYSTEM-2; no bit of `modes` is set, so the kernel changes no clock and only fills it in.
+    // SAFETY: SYSTEM-1; no bit of `modes` is set, so the kernel changes no clock and only fills it in.
     let state = unsafe { adjtimex(&raw mut timex) };
     if state < 0 {
         return Err(std::io::Error::last_os_error());

@@ -12,7 +12,7 @@ use crate::domain::TimeMs;
 use crate::server::operator::host;
 use crate::server::plan::Plan;
 use crate::server::plan::topology::allowed_cpus;
-use crate::server::threads::executor;
+use crate::server::threads::thread;
 
 /// The age at which what was seen is renewed when somebody asks.
 const OLD_MS: u64 = 5_000;
@@ -58,7 +58,7 @@ impl MachineView {
     fn look(self: &Arc<Self>, plan: Plan, now: TimeMs, elapsed_ms: u64) {
         let view = Arc::clone(self);
         let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
-            executor::stand_back(&view.cpus);
+            thread::stand_back(&view.cpus);
             let json = host::seen(plan, now).into();
             *view.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(Seen { elapsed_ms, json });
             view.is_looking.store(false, Ordering::Release);

@@ -370,7 +370,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
         say(&json(|json| check_json(json, &judged, gaps)))?;
     } else {
         let warnings: Vec<String> = look.plan.warnings().iter().map(|line| format!("note: {line}")).collect();
-        let notes = [lines(&warnings), probe_notes(&probes), gaps_table(gaps, &needs)].concat();
+        let notes = [lines(&warnings), gaps_table(gaps, &needs)].concat();
         let tune =
             if checks::can_be_tuned(&judged.findings) { "`outcry tune` prints what to change\n" } else { "" };
         let (report, told) = (checks::report(&judged.findings), judged.text());
@@ -385,14 +385,6 @@ fn valid_text(valid: Option<&Valid>) -> String {
         let change = change.as_ref().map_or_else(String::new, |change| format!("     to change: {change}\n"));
         format!("{text}\n{change}")
     })
-}
-
-/// What a row of the table has no room for.
-fn probe_notes(probes: &Probes) -> String {
-    match &probes.io_uring {
-        Ok(Some(why)) => format!("note: io_uring: {why}\n"),
-        _ => String::new(),
-    }
 }
 
 fn gaps_table(gaps: &[Gaps], needs: &Needs) -> String {

@@ -1,4 +1,4 @@
-//! What only a try can tell: ports, the data directory's disk, its lock, `io_uring`, the clock.
+//! What only a try can tell: ports, the data directory's disk, its lock, the clock.
 //!
 //! Nothing stays behind: sockets are closed, the probe's file is removed before it returns, and a data directory that
 //! is not there yet is not made; the nearest folder above it is checked instead.
@@ -28,7 +28,6 @@ use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
-use crate::server::threads::executor::{self, Ground};
 use crate::topology::checks::{
     ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };
@@ -38,8 +37,6 @@ use crate::topology::placement::SHARDS_MAX;
 const SEGMENTS_AHEAD: u64 = 3;
 /// The first page of the log's file, which says whose it is.
 const LOG_HEAD_BYTES: u64 = 4_096;
-/// What one executor locks: three rings.
-const LOCKED_BYTES_PER_LOOP: u64 = 512 << 10;
 
 /// What `plan` asks of its machine.
 pub(crate) fn needs(plan: &Plan) -> Needs {
@@ -73,7 +70,6 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         memory_bytes: plan.memory_bytes(),
         memory_piece_bytes: plan.limits.books_bytes,
         memory_taken: plan.memory_taken(),
-        locked_bytes_per_loop: LOCKED_BYTES_PER_LOOP,
     }
 }
 
@@ -128,10 +124,6 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         secret: Ok(mark::refuse_devs(&plan.data_dir).err().or_else(|| admin::chosen_token().err()).or_else(
             || secret::fault(&plan.data_dir, Some(plan.chain_id), admin::token_of_environment().is_none()),
         )),
-        io_uring: Ok(match executor::ground() {
-            Ground::Executors => None,
-            Ground::Threads(why) => Some(why),
-        }),
         disk: of_segments.as_deref().ok_or_else(no_folder).and_then(disk),
         free_bytes: folders.iter().try_fold(Some(u64::MAX), |least, folder| {
             let folder = folder.as_deref().ok_or_else(no_folder)?;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::probes::thread_cpu_ns;
 use crate::auth::{Curve, Signer, keccak};
 use crate::server::machine::run_delay::RunDelay;
-use crate::server::threads::executor;
+use crate::server::threads::thread;
 
 mod read;
 
@@ -60,7 +60,7 @@ pub(crate) fn wake_ns(cpu: usize, allowed: &[usize]) -> Result<u64, String> {
         let (waker, calls) = mpsc::channel::<Instant>();
         let sleeper = std::thread::spawn(move || {
             // It does next to nothing there, and a loop has no lower priority either.
-            executor::pin(Some(cpu));
+            thread::pin(Some(cpu));
             calls.into_iter().map(|called| nanoseconds(called.elapsed())).collect::<Vec<_>>()
         });
         for _ in 0..WAKES {
@@ -95,7 +95,7 @@ fn tried_within<T: Send + 'static>(
     let cpus = cpus.to_vec();
     let (finder, found) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
-        executor::stand_back(&cpus);
+        thread::stand_back(&cpus);
         // Nobody may be waiting any more.
         let _ = finder.send(try_it());
     });

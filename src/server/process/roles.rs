@@ -37,9 +37,9 @@ use crate::server::reading::searcher::Searcher;
 use crate::server::reading::searching::Searching;
 use crate::server::reading::{self, Reading};
 use crate::server::requests::caller::{self, Callers};
-use crate::server::threads::executor;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Shared;
+use crate::server::threads::thread;
 use crate::server::trading::{self, Trade};
 use crate::shard::{Lacks, Shard, ShardSettings, Unrestored};
 
@@ -447,7 +447,7 @@ impl Listener for Scribe {
 
     fn durable(&mut self, upto: Position) {
         let now_ns = self.shared.clock.elapsed_ns();
-        executor::pin(self.cpu.take());
+        thread::pin(self.cpu.take());
         self.shared.wake_up_to(upto);
         let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
         self.shared.journal_tally.wrote(now_ns, run_delay.since_last());

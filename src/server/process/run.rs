@@ -14,7 +14,6 @@ use crate::server::operator::{account, dev, host, import, journal, market};
 use crate::server::plan::command::{Cli, Command, ConfigArgs, ConfigCommand, InitArgs, ServerArgs};
 use crate::server::plan::topology;
 use crate::server::plan::{self, Start};
-use crate::server::threads::executor::{self, Ground};
 
 /// Reads the command line, does what it says and reports how that went.
 #[must_use]
@@ -142,20 +141,12 @@ fn init(args: &InitArgs) -> Result<(), String> {
     Ok(())
 }
 
-fn ground_line() -> String {
-    match executor::ground() {
-        Ground::Executors => "io_uring: allowed; loops run on executors\n".to_owned(),
-        Ground::Threads(why) => format!("io_uring: {why}; loops run on plain threads\n"),
-    }
-}
-
 fn version(verbose: bool) -> String {
     let mut text = format!("outcry {}\n", env!("CARGO_PKG_VERSION"));
     if verbose {
         let built = format!("built for {} {}", std::env::consts::ARCH, std::env::consts::OS);
         let cpus = format!("allowed cpus: {:?}", topology::allowed_cpus());
         text.push_str(&lines(&[built, cpus]));
-        text.push_str(&ground_line());
     }
     text
 }

@@ -25,9 +25,9 @@ use crate::server::core_loop::{CoreLoop, Doors};
 use crate::server::machine::files::Below;
 use crate::server::operator::probes::needs;
 use crate::server::plan::Plan;
-use crate::server::threads::executor::{self, Ground, Thread};
 use crate::server::threads::mesh;
 use crate::server::threads::shared::{Phase, Shared};
+use crate::server::threads::thread::{self, Thread};
 use crate::topology::checks::cannot_be_had;
 
 /// A server that runs.
@@ -110,10 +110,6 @@ fn start_loops(
     doors: Doors,
     by_hand: usize,
 ) -> Result<(Vec<Thread>, Vec<Box<CoreLoop>>), String> {
-    let ground = executor::ground();
-    if let Ground::Threads(why) = &ground {
-        tracing::warn!("plain threads instead of executors: {why}");
-    }
     let topology = &shared.plan.topology;
     let mut doors = Some(doors);
     let mut threads = Vec::new();
@@ -125,7 +121,7 @@ fn start_loops(
         if by_hand {
             left.push(core);
         } else {
-            threads.push(executor::start(&ground, &plan.name, plan.cpu, core)?);
+            threads.push(thread::start(&plan.name, plan.cpu, core)?);
         }
     }
     Ok((threads, left))
@@ -292,6 +288,7 @@ mod tests {
     use crate::server::plan::options::Options;
     use crate::server::plan::topology::Wait;
     use crate::server::plan::{Start, plan_on};
+    use crate::server::threads::thread::Turns;
     use std::io::Read;
     use std::net::TcpStream;
 
@@ -485,10 +482,18 @@ mod tests {
         assert_eq!(running.wait(), End::Broken);
     }
 
+    struct Dies;
+
+    impl Turns for Dies {
+        fn turn(&mut self) -> bool {
+            panic!("planted: this loop dies");
+        }
+    }
+
     #[test]
     fn a_loop_that_dies_while_the_server_stops_is_no_stop_in_good_order() {
         let Server { mut running, _data } = serve(2, |plan| plan.limits.stop_ms = 1);
-        running.threads.push(executor::Thread::that_died());
+        running.threads.push(thread::start("outcry-test", None, Box::new(Dies)).expect("starts"));
         assert_eq!(running.stop(), End::Broken);
         assert!(running.shared.plan.log_path.as_ref().is_some_and(|path| path.exists()), "the log is left");
     }

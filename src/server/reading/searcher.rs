@@ -19,8 +19,8 @@ use std::time::Duration;
 
 use crate::catalog::search::{EventText, Fault, Found, Hit, MarketText, Query, Search, TagText, Weight};
 use crate::server::plan::topology;
-use crate::server::threads::executor;
 use crate::server::threads::shared::Shared;
+use crate::server::threads::thread;
 
 /// Letters on their way to the thread. Each has at most [`BYTES_PER_LETTER`] and one text more:
 /// with the longest texts there are, 8 MiB.
@@ -172,7 +172,7 @@ struct Work {
 impl Work {
     fn run(self) {
         let cpus = self.shared.plan.topology.cpus_for_waiting(&topology::allowed_cpus());
-        executor::stand_back(&cpus);
+        thread::stand_back(&cpus);
         let anywhere = topology::allowed_cpus().len();
         let writers = if cpus.is_empty() { anywhere } else { cpus.len() };
         if let Err(fault) = self.serve(writers.clamp(1, WRITERS_MAX)) {

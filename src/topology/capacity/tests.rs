@@ -59,7 +59,6 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         memory_bytes: 0,
         memory_piece_bytes: 0,
         memory_taken: Vec::new(),
-        locked_bytes_per_loop: 0,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Finding, Fix, Needs, Scene, Severity, Unit};
 use crate::topology::Files;
-use crate::topology::machine::{counted, groups_above};
+use crate::topology::machine::groups_above;
 
 /// Mappings of the exchange: arenas, rings and the log for each loop, and an open file for each segment
 /// that a reader is in. Far more than any start was seen to make.
@@ -16,7 +16,6 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
         room(scene),
         log_room(scene),
         huge_pages(scene),
-        locked(scene),
         swap(scene),
         swappiness(scene),
         merging(scene),
@@ -54,25 +53,6 @@ pub(super) fn limit(files: &dyn Files, name: &str) -> Option<(Option<u64>, Optio
     let mut words = row.split_whitespace();
     let mut value = || words.next().map(|word| word.parse().ok());
     Some((value()?, value()?))
-}
-
-fn locked(scene: &Scene<'_>) -> Finding {
-    let loops = u64::try_from(scene.needs.loops).unwrap_or(u64::MAX);
-    let needed = scene.needs.locked_bytes_per_loop.saturating_mul(loops);
-    let finding = Finding::new(
-        "mem.memlock",
-        Severity::Warning,
-        format!("{} KiB ({})", needed >> 10, counted(scene.needs.loops, "executor")),
-        "without it loops run on plain threads instead of executors; the start says so",
-    );
-    match limit(scene.files, "Max locked memory") {
-        None => finding.unreadable("/proc/self/limits"),
-        Some((None, _)) => finding.judged(true, "unlimited"),
-        Some((Some(soft), _)) => finding
-            .judged(needed <= soft, format!("{} KiB", soft >> 10))
-            .short_by(needed, soft, Unit::KiB)
-            .mended_by(vec![Fix::Advice("ulimit -l unlimited, or systemd: LimitMEMLOCK=infinity".into())]),
-    }
 }
 
 /// A row of `/proc/meminfo` in bytes.

@@ -143,8 +143,6 @@ pub struct Probes {
     pub journal: Result<Option<String>, String>,
     /// Why a start would refuse the secrets in it, if so; what mends that follows a semicolon.
     pub secret: Result<Option<String>, String>,
-    /// What keeps `io_uring` from being used, if anything.
-    pub io_uring: Result<Option<String>, String>,
     /// The data directory's disk.
     pub disk: Result<DiskProbe, String>,
     /// Bytes free there; none if nothing can be written there.
@@ -202,7 +200,6 @@ impl Probes {
             lock: Err(why()),
             journal: Err(why()),
             secret: Err(why()),
-            io_uring: Err(why()),
             disk: Err(why()),
             free_bytes: Err(why()),
             log_room: Err(why()),

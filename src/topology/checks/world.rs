@@ -8,14 +8,7 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     let mut findings = backlogs(scene);
     findings.push(busy_poll(scene));
     findings.extend([steering(scene, Direction::Receive), steering(scene, Direction::Send), queues(scene)]);
-    findings.extend([
-        autocorking(scene),
-        slow_start(scene),
-        io_uring(scene),
-        disk(scene),
-        disk_use(scene),
-        free_space(scene),
-    ]);
+    findings.extend([autocorking(scene), slow_start(scene), disk(scene), disk_use(scene), free_space(scene)]);
     findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
     findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene)]);
     findings.extend([journal(scene), secret(scene)]);
@@ -150,22 +143,6 @@ fn slow_start(scene: &Scene<'_>) -> Finding {
             .judged(value == 0, value.to_string())
             .mended_by(vec![Fix::Set { path: PATH.into(), value: "0".into() }]),
     }
-}
-
-fn io_uring(scene: &Scene<'_>) -> Finding {
-    let finding = Finding::new(
-        "io.uring",
-        Severity::Warning,
-        "usable",
-        "without it the same loops run on plain threads; orders do not need it",
-    );
-    finding.probed(&scene.probes.io_uring, |finding, refused| match refused {
-        None => finding.judged(true, "usable"),
-        Some(_) => finding.judged(false, "not usable: plain threads").mended_by(vec![Fix::Advice(
-            "allow io_uring_setup (the container's seccomp profile, sysctl kernel.io_uring_disabled=0)"
-                .into(),
-        )]),
-    })
 }
 
 fn disk(scene: &Scene<'_>) -> Finding {

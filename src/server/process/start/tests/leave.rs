@@ -1,7 +1,6 @@
 //! What a stop tells of requests that it does not take.
 
 use super::*;
-use crate::server::threads::executor::Turns;
 
 #[test]
 fn a_page_may_read_that_its_request_was_not_taken() {
