@@ -67,7 +67,6 @@ const UNSAFE_IN: &[&str] = &[
 
 /// Each outside crate and where it may be named: a file, or a folder that ends in `/`.
 const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
-    ("alloy_primitives", &["src/auth.rs", "src/auth/"]),
     ("base64", &["src/auth.rs", "src/auth/", "src/http/websocket.rs", "src/json/"]),
     ("clap", &["src/server/plan/command.rs", "src/server/process/run.rs", "src/main.rs"]),
     ("crc_fast", &["src/journal/"]),
@@ -81,6 +80,7 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("hdrhistogram", &["src/server/operator/metrics.rs"]),
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
+    ("keccak_asm", &["src/auth.rs", "src/auth/"]),
     ("libc", &["src/memory/mapping.rs"]),
     ("ruint", &["src/auth/known.rs", "src/auth/known/", "src/json.rs", "src/json/"]),
     ("socket2", &["src/server/connections/socket.rs"]),

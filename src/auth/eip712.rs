@@ -20,7 +20,7 @@
 
 use super::text;
 use crate::domain::{Address, ConditionId, OrderFields, OrderId, SignatureType, Word};
-use alloy_primitives::Keccak256;
+use keccak_asm::{Digest, Keccak256};
 
 /// The text whose hash is the order's type; ERC-7739 signatures carry it in full.
 pub const ORDER_TYPE: &str = "Order(uint256 salt,address maker,address signer,uint256 tokenId,\
@@ -289,7 +289,7 @@ pub(super) fn keccak_parts(parts: &[&[u8]]) -> Word {
     for part in parts {
         hasher.update(part);
     }
-    Word(hasher.finalize().0)
+    Word(hasher.finalize().into())
 }
 
 pub(super) fn separator(name: &str, version: &str, chain: Chain, contract: Option<&Address>) -> Word {
