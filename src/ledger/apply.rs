@@ -38,6 +38,7 @@ impl Ledger {
             Record::WalletLinked(record) => self.link_wallet(record),
             Record::KeyChanged(record) => self.change_key(record),
             Record::Frozen(record) => self.change_wallet(record.principal, |row| {
+                require(row.kind == WalletKind::Eoa, "a freeze names a wallet that is no principal")?;
                 row.frozen = record.frozen;
                 Ok(())
             }),
@@ -50,6 +51,7 @@ impl Ledger {
             Record::OrderPlaced(record) => self.place(start, record),
             Record::OrdersRemoved(record) => self.remove_all(record),
             Record::Tombstone(record) => {
+                self.wallet(record.principal).ok_or(contradiction("a tombstone names no principal"))?;
                 self.tombstones.leave(record);
                 Ok(())
             }
@@ -117,6 +119,7 @@ impl Ledger {
     }
 
     fn change_key(&mut self, record: &KeyChanged) -> Applied {
+        self.wallet(record.principal).ok_or(contradiction("a key names no principal"))?;
         let place = (record.principal, record.nonce);
         let row = KeyRow { generation: record.generation, active: record.active, changed: record.time };
         if let Some(old) = self.keys.insert(place, row) {
@@ -167,6 +170,7 @@ impl Ledger {
         })?;
         let known = self.order_by_id.contains_key(&record.id) || archived.is_some();
         require(!known, "an order was placed twice")?;
+        self.wallet(record.principal).ok_or(contradiction("an order names no principal"))?;
         let side = record.fields.side;
         for fill in &record.fills {
             self.fill_maker(position, record, fill)?;

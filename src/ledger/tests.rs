@@ -4,12 +4,12 @@ mod hashed;
 use super::*;
 use crate::domain::{
     Address, ApiKey, ConditionId, FeeSchedule, ItemKind, OrderFields, OrderType, Outcome, Payout, Price,
-    SelfTrade, Side, SignatureType, Tick, TokenId, WalletKind,
+    Reject, SelfTrade, Side, SignatureType, Tick, TokenId, WalletKind,
 };
 use crate::journal::layout::{
     ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
     MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record,
-    RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
+    Removal, RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
 };
 
 /// Makes a record that cannot follow an order resting at the position.
@@ -45,24 +45,7 @@ impl Log {
                 reference: format!("opening {byte}"),
             });
         }
-        log.says(MarketAdded {
-            time: TimeMs(1),
-            market: MARKET,
-            event: None,
-            shard_key: 0,
-            market_id: 1_000_000_000,
-            condition: ConditionId([1; 32]),
-            question: Word([2; 32]),
-            tokens: [TokenId([3; 32]), TokenId([4; 32])],
-            labels: vec!["Yes".into(), "No".into()],
-            neg_risk: false,
-            tick: Tick::new(100).expect("a tick"),
-            min_size: Shares(5_000_000),
-            fee: FeeSchedule::FREE,
-            mode: Mode::Open,
-            payout: None,
-            text: "{}".into(),
-        });
+        log.says(market());
         log
     }
 
@@ -77,6 +60,28 @@ impl Log {
     #[track_caller]
     fn says(&mut self, record: impl Into<Record>) -> Position {
         self.try_says(record).expect("the record is possible")
+    }
+}
+
+/// The market.
+fn market() -> MarketAdded {
+    MarketAdded {
+        time: TimeMs(1),
+        market: MARKET,
+        event: None,
+        shard_key: 0,
+        market_id: 1_000_000_000,
+        condition: ConditionId([1; 32]),
+        question: Word([2; 32]),
+        tokens: [TokenId([3; 32]), TokenId([4; 32])],
+        labels: vec!["Yes".into(), "No".into()],
+        neg_risk: false,
+        tick: Tick::new(100).expect("a tick"),
+        min_size: Shares(5_000_000),
+        fee: FeeSchedule::FREE,
+        mode: Mode::Open,
+        payout: None,
+        text: "{}".into(),
     }
 }
 
@@ -243,6 +248,38 @@ fn what_cannot_have_happened_is_a_contradiction() {
     }
 }
 
+#[test]
+fn the_time_of_a_book_is_that_of_the_last_frame_that_touched_it() {
+    let at = |time, order: OrderPlaced| OrderPlaced { time: TimeMs(time), ..order };
+    let bid = |salt| order(ALICE, Side::Buy, Outcome::Zero, 40, salt);
+    let killed = |salt| {
+        let result = PlacedResult::Killed(Reject::FokNotFilled);
+        OrderPlaced { result, open: Shares::ZERO, ..order(BOB, Side::Buy, Outcome::One, 50, salt) }
+    };
+    let mint = |salt, maker| {
+        filled(order(BOB, Side::Buy, Outcome::One, 60, salt), maker, MatchKind::Mint, 40, 4_000_000)
+    };
+    let mut log = Log::opened();
+    let changed = |log: &Log| log.ledger.market(MARKET).map(|row| row.book_changed.0);
+    assert_eq!(changed(&log), Some(1), "added");
+    let one = log.says(at(2, bid(1)));
+    assert_eq!(changed(&log), Some(2), "an order came to rest");
+    log.says(at(3, killed(2)));
+    assert_eq!(changed(&log), Some(2), "an order was killed and touched nobody");
+    log.says(at(4, mint(3, one)));
+    assert_eq!(changed(&log), Some(4), "an order was filled");
+    let two = log.says(at(5, bid(4)));
+    let removed = vec![Removal { order: two, reason: RemovalReason::SelfTrade }];
+    log.says(at(6, OrderPlaced { removed, ..killed(5) }));
+    assert_eq!(changed(&log), Some(6), "an order that was killed removed another");
+    let three = log.says(at(7, bid(6)));
+    log.says(OrdersRemoved { time: TimeMs(8), reason: RemovalReason::Cancelled, orders: vec![three] });
+    assert_eq!(changed(&log), Some(8), "a cancel");
+    let (market, tick) = (MARKET, Tick::new(10).expect("a tick"));
+    log.says(TickChanged { time: TimeMs(9), market, tick, removed: Vec::new() });
+    assert_eq!(changed(&log), Some(9), "a new tick");
+}
+
 /// A wallet that is added third.
 fn third(kind: WalletKind, principal: Option<WalletNo>) -> WalletAdded {
     WalletAdded { time: TimeMs(2), wallet: WalletNo(2), address: Address([3; 20]), kind, principal }
@@ -299,6 +336,22 @@ fn a_place_in_the_queue_goes_from_an_order_that_leaves_to_one_like_it_and_to_one
         let mut replace = replaced(&[one], bid(40, 3), one);
         replace.placed.push(Quote { order: bid(40, 4), takes_place_of: Some(one) });
         replace
+    });
+    let none = Position(7);
+    refused("an order took the place of none", &|_, _| replaced(&[none], bid(40, 3), none));
+    let more = "an order of a replace did more than rest there";
+    refused(more, &|one, _| OrdersReplaced { market: MarketNo(1), ..replaced(&[one], bid(40, 3), one) });
+    refused(more, &|one, other| {
+        let seller = order(ALICE, Side::Sell, Outcome::Zero, 40, 3);
+        let placed = vec![Quote {
+            order: OrderPlaced {
+                result: PlacedResult::Rests,
+                open: Shares(1),
+                ..filled(seller, other, MatchKind::Transfer, 40, 4_000_000)
+            },
+            takes_place_of: None,
+        }];
+        OrdersReplaced { placed, ..replaced(&[one], bid(40, 3), one) }
     });
     let (mut log, one, other) = resting();
     let heir = log.says(replaced(&[one], bid(40, 3), one));

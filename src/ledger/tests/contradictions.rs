@@ -1,8 +1,20 @@
 //! What a record says that cannot be after those before it.
 
 use super::*;
+use crate::journal::layout::{EventText, ExchangeMode, Frozen, MarketMode, Tombstone};
 
 /// Each record of a list but the last is possible; the last one is not, and this is why.
+fn each_is_named(cases: Vec<(&'static str, Vec<Record>)>) {
+    for (what, mut records) in cases {
+        let mut log = Log::opened();
+        let last = records.pop().expect("a record");
+        for record in records {
+            log.says(record);
+        }
+        assert_eq!(log.try_says(last), Err(Contradiction { what }));
+    }
+}
+
 #[test]
 #[allow(clippy::too_many_lines, reason = "a table of records")]
 fn whatever_a_record_contradicts_is_named() {
@@ -33,7 +45,7 @@ fn whatever_a_record_contradicts_is_named() {
         taker
     };
     let removed = || OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: vec![Position(320)] };
-    let cases: Vec<(&str, Vec<Record>)> = vec![
+    let cases: Vec<(&'static str, Vec<Record>)> = vec![
         (
             "wallet numbers are not dense",
             vec![WalletAdded { wallet: WalletNo(3), ..third(WalletKind::Safe, Some(ALICE)) }.into()],
@@ -172,16 +184,119 @@ fn whatever_a_record_contradicts_is_named() {
             vec![bid.into(), legs(Side::Sell, Outcome::Zero, MatchKind::Mint, 6_000_000).into()],
         ),
     ];
-    for (what, mut records) in cases {
-        let mut log = Log::opened();
-        let last = records.pop().expect("a record");
-        for record in records {
-            log.says(record);
-        }
-        assert_eq!(log.try_says(last), Err(Contradiction { what }));
-    }
+    each_is_named(cases);
     let mut log = Log::opened();
     log.next -= 64;
     let what = "a frame starts before the last one ended";
     assert_eq!(log.try_says(third(WalletKind::Safe, Some(ALICE))), Err(Contradiction { what }));
+}
+
+#[test]
+#[allow(clippy::too_many_lines, reason = "a table of records")]
+fn whatever_a_record_names_has_to_be_there() {
+    let time = TimeMs(4);
+    let (nobody, nowhere, none) = (WalletNo(9), MarketNo(9), Position(7));
+    let key = ApiKey::ZERO;
+    let breaker =
+        BreakerSet { time, principal: nobody, key, quantity: Shares(1), interval_ms: 1, tripped: false };
+    let money = |direction, wallet, amount| {
+        let (amount, reference) = (Collateral(amount), "more".into());
+        Record::from(Money { time, wallet, direction, amount, reference })
+    };
+    let resolved = Resolved { time, market: MARKET, payout: Payout::new(500_000).expect("a half") };
+    let redeem = position_act(ActKind::Redeem, [0; 2], 0);
+    let bid = || order(ALICE, Side::Buy, Outcome::Zero, 40, 1);
+    let tick = Tick::new(100).expect("a tick");
+    let text = || "{}".to_owned();
+    let cases: Vec<(&'static str, Vec<Record>)> = vec![
+        ("a record names no wallet", vec![money(MoneyDirection::Credit, nobody, 1)]),
+        ("a record names no wallet", vec![Frozen { time, principal: nobody, frozen: true }.into()]),
+        (
+            "a freeze names a wallet that is no principal",
+            vec![
+                third(WalletKind::Safe, Some(ALICE)).into(),
+                Frozen { time, principal: WalletNo(2), frozen: true }.into(),
+            ],
+        ),
+        ("a cell overflowed", vec![money(MoneyDirection::Credit, ALICE, u64::MAX)]),
+        (
+            "more fees were paid out than collected",
+            vec![third(WalletKind::Fee, None).into(), money(MoneyDirection::Debit, WalletNo(2), 1)],
+        ),
+        (
+            "a key names no principal",
+            vec![
+                KeyChanged { time, principal: nobody, nonce: Word::ZERO, generation: 1, active: true }.into(),
+            ],
+        ),
+        ("a link names no principal", vec![WalletLinked { time, wallet: ALICE, principal: nobody }.into()]),
+        (
+            "a switch names no principal",
+            vec![SwitchArmed { time, principal: nobody, key, armed: true }.into()],
+        ),
+        ("a breaker names no principal", vec![breaker.into()]),
+        (
+            "a tombstone names no principal",
+            vec![Tombstone { time, id: OrderId::ZERO, principal: nobody, until: TimeMs(10_004) }.into()],
+        ),
+        ("an order names no principal", vec![OrderPlaced { principal: nobody, ..bid() }.into()]),
+        ("a record names no wallet", vec![OrderPlaced { wallet: nobody, ..bid() }.into()]),
+        ("an order names no market", vec![OrderPlaced { market: nowhere, ..bid() }.into()]),
+        (
+            "a fill joins two orders that do not match",
+            vec![
+                bid().into(),
+                filled(
+                    order(BOB, Side::Buy, Outcome::Zero, 40, 2),
+                    Position(320),
+                    MatchKind::Mint,
+                    40,
+                    4_000_000,
+                )
+                .into(),
+            ],
+        ),
+        (
+            "a removal names no order",
+            vec![OrdersRemoved { time, reason: RemovalReason::Cancelled, orders: vec![none] }.into()],
+        ),
+        (
+            "a record names no market",
+            vec![TickChanged { time, market: nowhere, tick, removed: Vec::new() }.into()],
+        ),
+        ("market numbers are not dense", vec![MarketAdded { market: nowhere, ..market() }.into()]),
+        (
+            "a market has two labels",
+            vec![MarketAdded { market: MarketNo(1), labels: vec!["Yes".into()], ..market() }.into()],
+        ),
+        (
+            "a market names no event",
+            vec![MarketAdded { market: MarketNo(1), event: Some(0), ..market() }.into()],
+        ),
+        (
+            "a text names no market",
+            vec![MarketText { time, market: nowhere, event: None, text: text() }.into()],
+        ),
+        ("event numbers are not dense", vec![EventText { time, event: 1, text: text() }.into()]),
+        (
+            "item numbers are not dense",
+            vec![ItemText { time, kind: ItemKind::Tag, item: 1, text: text() }.into()],
+        ),
+        ("a redeem names no market", vec![PositionAct { market: nowhere, ..redeem.clone() }.into()]),
+        ("a redeem before the market was resolved", vec![redeem.clone().into()]),
+        (
+            "a holding names no wallet",
+            vec![resolved.clone().into(), PositionAct { wallet: nobody, ..redeem }.into()],
+        ),
+        (
+            "a resolved market changed its mode",
+            vec![resolved.into(), MarketMode { time, market: MARKET, mode: Mode::Open }.into()],
+        ),
+        ("the exchange cannot be resolved", vec![ExchangeMode { time, mode: Mode::Resolved }.into()]),
+        (
+            "a state hash names a position that is no checkpoint",
+            vec![StateHash { through: none, hash: 0 }.into()],
+        ),
+    ];
+    each_is_named(cases);
 }
