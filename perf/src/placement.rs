@@ -316,7 +316,7 @@ mod tests {
         for (condition, stop_writers) in [
             ("{\"condition\":\"io.others\",\"passed\":false,\"remedy\":\"stop\"}", Some("stop".to_owned())),
             ("{\"condition\":\"io.others\",\"passed\":true,\"remedy\":null}", None),
-            ("{\"condition\":\"io.uring\",\"passed\":false,\"remedy\":\"stop\"}", None),
+            ("{\"condition\":\"io.free_space\",\"passed\":false,\"remedy\":\"stop\"}", None),
         ] {
             let found = durable.replacen('{', &format!("{{\"conditions\":[{condition}],"), 1);
             let (by, first) = ("a disk".to_owned(), "it".to_owned());

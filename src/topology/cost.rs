@@ -81,7 +81,6 @@ const ESTIMATES: &[Estimate] = &[
     ("net.slow_start_after_idle", 0, "a round trip more for an answer above 14 KiB"),
     // One write of a disk of the slower kind.
     ("io.others", 200_000, "a durable answer as long as what stands before it on the disk"),
-    ("io.uring", 0, "nothing that an order would notice"),
     ("time.ntp", 0, "nothing until the clock is off by auth.window_s"),
     ("config.valid", 0, "the start is refused"),
     ("port.bind", 0, "the start is refused"),
@@ -153,5 +152,13 @@ mod tests {
         assert_eq!(text("cpu.governor").as_deref(), Some("about 12 µs an order after a pause"));
         assert_eq!(of_share(9_700, "an order"), "about 39 µs an order on average, 4 ms a turn");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
+    }
+    #[test]
+    fn whatever_has_a_cost_is_a_condition() {
+        let table = include_str!("../../tests/topology/server/check");
+        let is_there = |id| table.lines().any(|row| row.split_whitespace().next() == Some(id));
+        for (id, ..) in ESTIMATES {
+            assert!(is_there(*id), "{id}");
+        }
     }
 }
