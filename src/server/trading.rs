@@ -227,10 +227,13 @@ impl Trade {
         let mut answers_for = None;
         let taken = caller.and_then(|caller| {
             answers_for = match route.endpoint {
-                // A read, though it is answered here; and what cancels is taken whatever it promises.
+                // A read, though it is answered here.
                 Endpoint::Breaker => line.answers_for,
-                _ if line.is_shared && !signs => line.answers_for,
-                _ => promise(&request.head, &caller, line.answers_for, line.is_shared)?,
+                // What cancels or guards is taken whatever it promises.
+                _ => match promise(&request.head, &caller, line.answers_for, line.is_shared) {
+                    Err(refused) if signs => return Err(refused),
+                    promised => promised.unwrap_or(line.answers_for),
+                },
             };
             self.take(asker, &caller, &mut line.toll, route, request, now, mesh)
         });

@@ -49,26 +49,71 @@ fn a_lost_connection_takes_its_keys_orders_with_it_if_it_promised_to() {
         let ids: Vec<&String> = orders.iter().collect();
         assert_eq!(ended(&mut stream, 3), all_with(&ids, "disconnected"));
         assert_eq!(site.live(), [kept]);
-        let request = site.maker.request_with(&promise("yes"), "DELETE", "/orders", "[]");
-        site.connection.send(&request).unwrap();
-        let wrong = site.connection.answer().unwrap();
-        assert_eq!((wrong.status, &wrong.json()["field"]), (400, &"X-Outcry-Cancel-On-Disconnect".into()));
-        // A proxy's connection is of many clients, and ends when the proxy likes.
-        let of_proxy = |value| format!("X-Forwarded-For: 10.0.0.1\r\n{}", promise(value));
-        let order = site.maker.sign(&site.wish(1, Side::Buy, 13, 5)).body;
-        for (value, method, path, body, status) in [
-            ("true", "POST", "/order", order.as_str(), 400),
-            ("true", "DELETE", "/orders", "[]", 200),
-            ("false", "POST", "/order", &order, 200),
-        ] {
-            let request = site.maker.request_with(&of_proxy(value), method, path, body);
-            site.connection.send(&request).unwrap();
-            let answer = site.connection.answer().unwrap();
-            assert_eq!(answer.status, status, "{value} {method}");
-            assert!(status == 200 || answer.json()["allowed"].as_str().unwrap().contains("/ws/user"));
-        }
         site.exchange.stop();
     }
+}
+
+/// A connection cannot answer for a second key, a proxy's for nobody, and none knows what `True` means.
+#[test]
+fn a_promise_that_cannot_be_kept_keeps_an_order_out_and_nothing_that_cancels_or_guards() {
+    const BREAKER: &str = "{\"quantity\":\"1000\",\"interval_ms\":5000}";
+    let mut site = Site::start(2, 1);
+    let mut watching = site.listen();
+    let kept = site.bid(false, 0, 10, 5);
+    let [mut other_keys, mut proxys, mut own] = [(); 3].map(|()| site.exchange.connect());
+    other_keys
+        .send(&site.other_key.request_with(
+            "X-Outcry-Cancel-On-Disconnect: true\r\n",
+            "DELETE",
+            "/orders",
+            "[]",
+        ))
+        .unwrap();
+    assert_eq!(other_keys.answer().unwrap().status, 200);
+    for (connection, header, value, allowed) in [
+        (&mut other_keys, "", "true", "false: this connection answers for another key"),
+        (
+            &mut proxys,
+            "X-Forwarded-For: 10.0.0.1\r\n",
+            "true",
+            "false: the connection is a proxy's; promise it on /ws/user",
+        ),
+        (&mut own, "", "True", "true or false"),
+    ] {
+        let gone = site.bid(false, 1, 11, 5);
+        let order = site.maker.sign(&site.wish(0, Side::Buy, 12, 5)).body;
+        let cancel = format!("{{\"orderID\":\"{gone}\"}}");
+        for (method, path, body, status) in [
+            ("POST", "/order", order.as_str(), 400),
+            ("DELETE", "/order", &cancel, 200),
+            ("DELETE", "/orders", "[]", 200),
+            ("POST", "/heartbeats", "", 200),
+            ("DELETE", "/heartbeats", "", 200),
+            ("POST", "/breaker", BREAKER, 200),
+            ("POST", "/breaker/reset", "", 200),
+            ("DELETE", "/breaker", "", 200),
+        ] {
+            let header = format!("{header}X-Outcry-Cancel-On-Disconnect: {value}\r\n");
+            connection.send(&site.maker.request_with(&header, method, path, body)).unwrap();
+            let answer = connection.answer().unwrap();
+            assert_eq!(answer.status, status, "{method} {path} {value}: {}", answer.text());
+            if status == 400 {
+                let said = answer.json();
+                let field = "X-Outcry-Cancel-On-Disconnect";
+                assert_eq!(
+                    (&said["field"], &said["got"], &said["allowed"]),
+                    (&field.into(), &value.into(), &allowed.into())
+                );
+            }
+        }
+        assert_eq!(site.live(), std::slice::from_ref(&kept));
+    }
+    // Nothing of it was promised, and the first promise holds.
+    let of_other_key = site.bid(true, 0, 12, 5);
+    drop((proxys, own, other_keys));
+    assert!(ended(&mut watching, 4).contains(&(of_other_key, "disconnected".into())));
+    assert_eq!(site.live(), [kept]);
+    site.exchange.stop();
 }
 
 #[test]
@@ -106,7 +151,7 @@ fn a_connection_answers_for_one_key_and_no_other_key_changes_that() {
         let orders = [site.bid(false, 0, 10, 5), site.bid(false, 1, 11, 5)];
         let kept = site.bid(true, 0, 12, 5);
         let mut connection = site.exchange.connect();
-        for (other_key, value, status) in [(false, "true", 200), (true, "false", 200), (true, "true", 400)] {
+        for (other_key, value, status) in [(false, "true", 200), (true, "false", 200), (true, "true", 200)] {
             let key = if other_key { &site.other_key } else { &site.maker };
             let header = format!("X-Outcry-Cancel-On-Disconnect: {value}\r\n");
             connection.send(&key.request_with(&header, "DELETE", "/orders", "[]")).unwrap();

@@ -57,8 +57,9 @@ impl Trade {
 }
 
 /// The key whose orders are to be cancelled when the connection is lost, by what `X-Outcry-Cancel-On-Disconnect` says.
-/// A connection answers for one key: a promise to another is refused, as the first would be broken without a word. One
-/// of a proxy is shared by clients, and lives and ends as its proxy likes: it can answer for nobody.
+/// A connection answers for one key: another's promise cannot be kept, as the first would be broken without a word. One
+/// of a proxy is shared by clients, and lives and ends as its proxy likes: it can answer for nobody. The error is that
+/// of a request that may be refused for it.
 pub(super) fn promise(
     head: &Head<'_>,
     caller: &Caller,
