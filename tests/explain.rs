@@ -307,6 +307,39 @@ fn each_way_to_get_credentials_wrong_names_its_check_and_tells_no_secret() {
 }
 
 #[test]
+fn each_way_to_get_a_read_only_key_wrong_names_its_check() {
+    let mut site = Site::start();
+    let [own, other] = [site.first.address, site.second.address].map(|address| hex_text(&address.0));
+    let mut made = || {
+        let answer = site.first.ask(&mut site.connection, "POST", "/auth/readonly-api-key", "").unwrap();
+        said(&answer.json(), "apiKey")
+    };
+    let (good, revoked) = (made(), made());
+    let revoke = json!({ "key": revoked }).to_string();
+    let answer = site.first.ask(&mut site.connection, "DELETE", "/auth/readonly-api-key", &revoke).unwrap();
+    assert_eq!(answer.status, 200);
+    for (name, line, code, check, address, key) in [
+        ("no address", "GET /data/orders", "invalid_l2", Some(Check::Headers), "", &good[..]),
+        ("no UUID", "GET /data/orders", "invalid_l2", Some(Check::KeyForm), &own, "7"),
+        ("a short address", "GET /data/orders", "invalid_l2", Some(Check::AddressForm), "0x12", &good),
+        ("another's key", "GET /data/orders", "invalid_l2", Some(Check::Key), &other, &good),
+        ("a revoked key", "GET /data/orders", "invalid_l2", Some(Check::Key), &own, &revoked),
+        ("a revoked key for a cancel", "DELETE /cancel-all", "invalid_l2", Some(Check::Key), &own, &revoked),
+        // Nothing is wrong with the key here.
+        ("a list of keys", "GET /auth/api-keys", "readonly_key", None, &own, &good),
+        ("a cancel", "DELETE /cancel-all", "readonly_key", None, &own, &good),
+    ] {
+        let (method, path) = line.split_once(' ').unwrap();
+        let headers = format!("POLY_ADDRESS: {address}\r\nPOLY_READONLY_API_KEY: {key}\r\n");
+        let body = site.connection.request(method, path, &headers, b"").unwrap().json();
+        let explained = body.get("explain").map(|explain| &explain["check"]);
+        let expected = check.map(|check| json!(check.word()));
+        assert_eq!((&body["code"], explained), (&json!(code), expected.as_ref()), "{name}: {body}");
+    }
+    site.exchange.stop();
+}
+
+#[test]
 fn each_way_to_get_an_owners_request_wrong_names_its_check() {
     let mut site = Site::start();
     let address = hex_text(&site.first.address.0);

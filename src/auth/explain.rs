@@ -12,7 +12,7 @@ use super::l1::Claim;
 use super::l2::{self, Request};
 use super::{MacKey, text};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
-use crate::domain::text::{parse_hex, parse_uint256};
+use crate::domain::text::{parse_hex, parse_uint256, parse_uuid};
 use crate::domain::{Address, OrderFields, Reject, SignatureType, SignedOrder, TimeMs, Word};
 
 macro_rules! checks {
@@ -46,7 +46,7 @@ checks! {
     Freshness = "freshness", "the timestamp lies outside the window around the server's clock; ask GET /time";
     AddressForm = "address_form", "the address is not 0x and 40 hex digits";
     KeyForm = "api_key_form", "the API key is not a UUID";
-    Key = "api_key", "no living key of this address has this id: revoked, of another address, or of another exchange; derive it again";
+    Key = "api_key", "no living key of this address has this id: revoked, of another address, or of another exchange; derive it again, or make another one to read with";
     Passphrase = "passphrase", "the passphrase is not the key's";
     HmacForm = "hmac_form", "the signature is not base64 of 32 bytes";
     Hmac = "hmac", "the HMAC is not over these bytes with the key's secret, decoded from base64; compare prehash and body_bytes with what you signed";
@@ -120,6 +120,21 @@ pub struct Presenting {
     pub skew_ms: Option<i64>,
     /// The mistake under which the HMAC fits: `path_with_query`, `without_body` or `lower_case_method`.
     pub slip: Option<&'static str>,
+}
+
+/// Explains why a read-only key that was shown beside `address` was refused.
+#[must_use]
+pub fn readonly(address: &[u8], key: &[u8]) -> Presenting {
+    let check = if address.is_empty() || key.is_empty() {
+        Check::Headers
+    } else if parse_uuid(key).is_none() {
+        Check::KeyForm
+    } else if text::address(address).is_none() {
+        Check::AddressForm
+    } else {
+        Check::Key
+    };
+    Presenting { check, skew_ms: None, slip: None }
 }
 
 /// Explains why an order of `caller` was refused with `reject`.

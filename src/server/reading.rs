@@ -424,7 +424,7 @@ impl Reading {
             Err(_) if job.toll.held().is_some() => Err(Read::Held(job)),
             Err(reject) => {
                 let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
-                let explain = self.explains.then(|| {
+                let explain = (self.explains && reject == Reject::Unauthorized).then(|| {
                     let found = self.followed.callers.explain(head, route, body, now, intent);
                     explain::presenting(&found, head, route, body, judged)
                 });

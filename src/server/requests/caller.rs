@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::toll::Toll;
-use crate::auth::explain::{Check, Presenting};
+use crate::auth::explain::{self, Check, Presenting};
 use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
@@ -209,6 +209,9 @@ impl Callers {
         let Some(headers) = &head.auth else {
             return Presenting { check: Check::Headers, skew_ms: None, slip: None };
         };
+        if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
+            return explain::readonly(headers.address.unwrap_or("").as_bytes(), key.as_bytes());
+        }
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
         let when = (now, self.window_s(intent));
         self.entrance.explain(&self.registry, &presented, &request, head.query, when)
