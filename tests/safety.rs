@@ -374,6 +374,9 @@ fn a_breaker_that_makes_no_sense_is_refused_by_name() {
         ("{\"quantity\":1,\"interval_ms\":0}", "breaker_interval", ""),
         ("{\"quantity\":1,\"interval_ms\":86400001}", "breaker_interval", ""),
         ("{\"quantity\":\"1000000000.000001\",\"interval_ms\":1}", "breaker_quantity", ""),
+        ("{\"quantity\":\"18446744073710\",\"interval_ms\":1}", "breaker_quantity", ""),
+        ("{\"quantity\":18446744073710,\"interval_ms\":1}", "breaker_quantity", ""),
+        ("{\"quantity\":18446744073709551616,\"interval_ms\":1}", "breaker_quantity", ""),
     ] {
         let answer = site.ask("POST", "/breaker", body);
         let said = answer.json();

@@ -130,6 +130,7 @@ pub(super) fn amount(value: Value<'_, '_>, field: &'static str) -> Result<u64, R
     const LARGEST: &str = "1000000000000000";
     let beyond = || match value {
         Value::Text(text) => decimal::parse_integer(text.as_bytes()) == Err(NotDecimal::TooLarge),
+        Value::LargeInteger => true,
         _ => false,
     };
     match integer(value, field) {

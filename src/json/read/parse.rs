@@ -20,7 +20,9 @@ pub(super) enum Kind {
     True,
     /// A whole number without a sign that fits `u64`.
     Integer,
-    /// A number with a sign, a point or an exponent, or too large.
+    /// A whole number without a sign that does not.
+    LargeInteger,
+    /// A number with a sign, a point or an exponent.
     OtherNumber,
     Text,
     Object,
@@ -197,8 +199,9 @@ impl Parser<'_> {
             .iter()
             .try_fold(0_u64, |value, digit| value.checked_mul(10)?.checked_add(u64::from(digit - b'0')));
         let (kind, value) = match value {
-            Some(value) if whole => (Kind::Integer, value),
-            _ => (Kind::OtherNumber, 0),
+            _ if !whole => (Kind::OtherNumber, 0),
+            Some(value) => (Kind::Integer, value),
+            None => (Kind::LargeInteger, 0),
         };
         self.nodes.push(Node { kind, count: 0, value });
         Some(())

@@ -39,7 +39,9 @@ pub(super) enum Value<'t, 'b> {
     Integer(u64),
     /// `true` or `false`.
     Boolean(bool),
-    /// A number with a sign, a point or an exponent, or above `u64`.
+    /// A whole number above `u64`.
+    LargeInteger,
+    /// A number with a sign, a point or an exponent.
     OtherNumber,
     /// An object.
     Object(Entries<'t, 'b>),
@@ -62,7 +64,8 @@ impl Value<'_, '_> {
             Self::Integer(number) => ShortText::integer(*number),
             Self::Boolean(true) => ShortText::new("true"),
             Self::Boolean(false) => ShortText::new("false"),
-            Self::OtherNumber => ShortText::new("a number that is not whole or too large"),
+            Self::OtherNumber => ShortText::new("a number with a sign, a point or an exponent"),
+            Self::LargeInteger => ShortText::new("a whole number not below 2^64"),
             Self::Object(_) => ShortText::new("an object"),
             Self::Array(_) => ShortText::new("an array"),
         }
@@ -138,6 +141,7 @@ impl<'t, 'b> Nodes<'t, 'b> {
             Kind::False => Value::Boolean(false),
             Kind::True => Value::Boolean(true),
             Kind::Integer => Value::Integer(node.value),
+            Kind::LargeInteger => Value::LargeInteger,
             Kind::OtherNumber => Value::OtherNumber,
             Kind::Text => Value::Text(self.text(node)),
             Kind::Object => Value::Object(Entries(self.inside(node))),

@@ -196,6 +196,9 @@ fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
         let expected = (Reject::AmountTooLarge, "takerAmount", "1000000000000001".to_owned());
         assert_eq!(refused("takerAmount", Some(above)), expected);
     }
+    let text = body().to_string().replace("\"50000000\"", above);
+    let error = read_text(&text).expect_err("refused");
+    assert_eq!((error.reject, error.allowed), (Reject::AmountTooLarge, "1000000000000000"));
     assert_eq!(refused("timestamp", Some(json!(above))).0, Reject::InvalidPayload);
     assert_eq!(refused("expiration", Some(json!(above))).0, Reject::InvalidPayload);
     assert_eq!(refused("salt", Some(json!("9".repeat(78)))).0, Reject::InvalidPayload);
