@@ -2,7 +2,7 @@
 //!
 //! A body is parsed once onto a tape (`parse`) and walked there as values (`tape`), its object is
 //! spread over a record with one slot for each name that we know (`record`), and each slot is
-//! read by its own rule (`field`). Names that we do not know are passed over, names that stand
+//! read by its own rule (`field`). A few names that we do not know are passed over, names that stand
 //! twice are refused: two parsers would choose differently. `null` is the same as absent.
 //!
 //! The parser rewrites the body in place, so a check of its signed bytes must come first. Buffers

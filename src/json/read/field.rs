@@ -73,17 +73,27 @@ pub(super) fn put_once<'t, 'b>(
     Ok(())
 }
 
-/// So many names that nobody reads are judged by [`refuse_misspelt`], so that a body of nothing else costs little more.
-pub(super) const OTHERS_JUDGED_MAX: u32 = 32;
+/// Names of one object that nobody reads: each is compared with all that somebody does, and a body of nothing else is to
+/// cost little more.
+const OTHERS_MAX: u32 = 32;
+
 /// Longer than any name that somebody reads, in whatever spelling.
 const MISSPELT_BYTES_MAX: usize = 32;
 
-/// Refuses a name that one of `known` has but for case, `_` and `-`.
+/// Judges the `count`th name of an object that is none of `known`: it is refused if it is one of them but for case, `_`
+/// and `-`, or if there were too many before it.
 #[cold]
-pub(super) fn refuse_misspelt(name: &str, known: &[&'static str]) -> Result<(), ReadError> {
+pub(super) fn judge_other(
+    (name, count): (&str, u32),
+    field: &'static str,
+    known: &[&'static str],
+) -> Result<(), ReadError> {
+    let refused =
+        |field, allowed| Err(ReadError::of(Reject::InvalidPayload, field, ShortText::new(name), allowed));
     match misspelt(name, known) {
+        Some(meant) => refused(meant, meant),
+        None if OTHERS_MAX < count => refused(field, "at most 32 unknown names"),
         None => Ok(()),
-        Some(meant) => Err(ReadError::of(Reject::InvalidPayload, meant, ShortText::new(name), meant)),
     }
 }
 

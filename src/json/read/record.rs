@@ -1,5 +1,5 @@
-//! Objects spread over records: one slot for each name that somebody reads. Names that nobody reads are passed over, but
-//! for a name that one of ours is misspelt as: what it was to say would be lost, such as `post_only`.
+//! Objects spread over records: one slot for each name that somebody reads. A few names that nobody reads are passed over,
+//! but for one that one of ours is misspelt as: what it was to say would be lost, such as `post_only`.
 
 /// Makes a record type and its `collect`, which fills it from an object's entries. A name that
 /// stands twice is refused even if both values are equal.
@@ -18,11 +18,10 @@ macro_rules! record {
                 for (name, value) in $crate::json::read::field::entries(value, field)? {
                     match name {
                         $( $text => $crate::json::read::field::put_once(&mut record.$field, value, $text)?, )*
-                        _ if others < $crate::json::read::field::OTHERS_JUDGED_MAX => {
+                        _ => {
                             others += 1;
-                            $crate::json::read::field::refuse_misspelt(name, &[$( $text, )*])?;
+                            $crate::json::read::field::judge_other((name, others), field, &[$( $text, )*])?;
                         }
-                        _ => {}
                     }
                 }
                 Ok(record)

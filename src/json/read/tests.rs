@@ -184,6 +184,27 @@ fn a_name_of_ours_in_another_spelling_is_refused_and_other_names_are_passed_over
 }
 
 #[test]
+fn so_many_unknown_names_are_passed_over_and_none_behind_them_goes_unread() {
+    let beside = |place: &str, unknown: usize, more: &str| {
+        let names = "\"x\":1,".repeat(unknown);
+        let read = read_text(&body().to_string().replacen(place, &format!("{place}{names}{more}"), 1));
+        read.map(|order| order.post_only).map_err(|error| (error.field, error.allowed))
+    };
+    let too_many = "at most 32 unknown names";
+    for (place, unknown, more, expected) in [
+        ("{", 32, "", Ok(false)),
+        ("{", 31, "\"post_only\":true,", Err(("postOnly", "postOnly"))),
+        ("{", 32, "\"post_only\":true,", Err(("postOnly", "postOnly"))),
+        ("{", 33, "", Err(("body", too_many))),
+        ("{", 33, "\"post_only\":true,", Err(("body", too_many))),
+        ("\"order\":{", 32, "", Ok(false)),
+        ("\"order\":{", 33, "", Err(("order", too_many))),
+    ] {
+        assert_eq!(beside(place, unknown, more), expected, "{unknown} and {more} behind {place}");
+    }
+}
+
+#[test]
 fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
     let above = "18446744073709551616";
     assert_eq!(
