@@ -75,6 +75,32 @@ fn every_operation_says_who_what_and_what_comes_back() {
 }
 
 #[test]
+fn the_headers_that_trading_takes_are_parameters() {
+    let document = Document::of_library();
+    let mut trading = 0;
+    for (path, method, operation) in document.operations() {
+        let line = format!("{} {path}", method.to_uppercase());
+        let parameters = operation["parameters"].as_array().into_iter().flatten();
+        let parameters = parameters.map(|parameter| document.resolve(parameter));
+        let headers: Vec<&str> = parameters
+            .filter(|parameter| parameter["in"] == "header" && parameter["name"] != "X-Chain-Id")
+            .map(|parameter| text(&parameter["name"]))
+            .collect();
+        let expected: &[&str] = match &line[..] {
+            "POST /order" | "POST /orders" | "POST /replace" => {
+                &["X-Outcry-Deadline", "X-Outcry-Cancel-On-Disconnect"]
+            }
+            "GET /breaker" => &[],
+            _ if operation["tags"][0] == "Trading" => &["X-Outcry-Cancel-On-Disconnect"],
+            _ => &[],
+        };
+        assert_eq!(headers, expected, "{line}");
+        trading += expected.len();
+    }
+    assert_eq!(trading, 19);
+}
+
+#[test]
 fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
     let document = Document::of_library();
     let mut referred = document.references();

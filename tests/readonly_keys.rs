@@ -7,6 +7,7 @@ mod common;
 
 use common::exchange::Plan;
 use common::folder;
+use common::schema::Document;
 use common::trader::{KEYS, Trader, hex_text};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
@@ -149,5 +150,38 @@ fn a_key_that_is_not_named_as_the_route_says_is_not_revoked() {
         let answer = owner.ask(&mut connection, "DELETE", &path, "").unwrap();
         assert_eq!((answer.status, answer.json()["field"].clone()), (status, field), "{path}");
     }
+    exchange.stop();
+}
+
+/// The document's alternatives of headers, against what a read-only key really opens.
+#[test]
+fn the_operations_that_a_read_only_key_opens_are_those_that_the_document_names() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    let owner = Trader::new(KEYS[3], &mut connection);
+    let address = hex_text(&owner.address.0);
+    let made = owner.ask(&mut connection, "POST", "/auth/readonly-api-key", "").unwrap().json();
+    let key = made["apiKey"].as_str().unwrap();
+    let document = Document::of_library();
+    let mut opened = 0;
+    for (path, method, operation) in document.operations() {
+        let security = operation.get("security").unwrap_or(&document.0["security"]).as_array().unwrap();
+        let takes = |name: &str| security.iter().any(|headers| headers.get(name).is_some());
+        if !takes("POLY_API_KEY") {
+            assert!(!takes("POLY_READONLY_API_KEY"), "{method} {path}");
+            continue;
+        }
+        let path = path.replace("{id}", &format!("0x{}", "11".repeat(32)));
+        let line = format!("{} {path}", method.to_uppercase());
+        for family in ["SERVICE", "KUEST", "POLY"] {
+            let answer = show(&mut connection, (family, &address, key), &line);
+            let is_shut = said(&answer) == (401, json!("readonly_key"));
+            assert_eq!(takes(&format!("{family}_READONLY_API_KEY")), !is_shut, "{line}: {}", answer.text());
+            assert!(is_shut || answer.status != 401, "{line}: {}", answer.text());
+            opened += usize::from(!is_shut);
+        }
+    }
+    assert!(30 < opened, "{opened} were opened");
     exchange.stop();
 }

@@ -13,7 +13,7 @@
 //! | a blank before the colon, a line that continues the one above | 400 |
 //! | no `Host` in HTTP/1.1, two of them, one that is no host | 400 |
 //! | a target that is not `/path?query` in visible ASCII (absolute form, `*`, a fragment) | 400 |
-//! | a second copy of any header that we read, except lists | 400 |
+//! | a second copy of any header that we read, except lists and `Access-Control-Request-Method` | 400 |
 //!
 //! A compressed body is refused with 415, as it would be read as what it is not. Other words in `Content-Encoding` are
 //! passed over: some clients name their charset there.
@@ -225,9 +225,8 @@ bad_requests! {
 
 /// Reads the head at the front of `bytes`.
 ///
-/// `Ok(None)`: the head is not whole yet; nothing is consumed, read more and ask again. Ask again
-/// only after a `\n` has arrived or [`Limits::head_bytes`] is reached: a client that sends byte by
-/// byte then costs at most one walk per header line.
+/// `Ok(None)`: the head is not whole yet; nothing is consumed, read more and ask again. Each call walks from the front,
+/// at most [`Limits::head_bytes`] of it.
 pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, BadRequest> {
     let window = &bytes[..bytes.len().min(limits.head_bytes)];
     match parse_window(window, limits)? {

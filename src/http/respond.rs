@@ -223,9 +223,9 @@ pub fn no_route(out: &mut Vec<u8>, reason: NoRoute, extras: &Extras<'_>) {
     }
 }
 
-/// Answers a browser that asks, for a page that may read answers, how the page may ask: with any method and header, so
-/// that it reads the refusal of a wrong one too. The path takes the methods `allowed`. The browser may keep this for two
-/// hours.
+/// Answers a browser that asks, for a page that may read answers, how the page may ask: with any header, and with every
+/// method that some path takes, so that it reads the refusal of one that this path does not. It takes the methods
+/// `allowed`. The browser may keep this for two hours.
 pub fn preflight(out: &mut Vec<u8>, allowed: Allowed, extras: &Extras<'_>) {
     // The Fetch standard counts Authorization as a header that `*` does not name.
     let others = [
