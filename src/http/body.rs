@@ -16,10 +16,10 @@ use super::head::BadRequest;
 use super::scan::first_control;
 
 /// Bytes of one size line with its extensions, or of one trailer line.
-pub const CHUNK_LINE_BYTES_MAX: usize = 256;
+const CHUNK_LINE_BYTES_MAX: usize = 256;
 
 /// Trailer lines of one body.
-pub const TRAILERS_MAX: u8 = 8;
+const TRAILERS_MAX: u8 = 8;
 
 /// What the sizes and ends of chunks may take, beside as much again as the body: of chunks with a byte each, most of what
 /// arrives is neither kept nor paid for.

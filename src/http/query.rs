@@ -48,12 +48,6 @@ impl<'a> Query<'a> {
     pub fn all(self, name: &str) -> impl Iterator<Item = Encoded<'a>> {
         self.pairs().filter(move |(found, _)| *found == name).map(|(_, value)| value)
     }
-
-    /// The query as sent.
-    #[must_use]
-    pub const fn raw(self) -> &'a str {
-        self.0
-    }
 }
 
 impl<'a> Encoded<'a> {

@@ -41,7 +41,7 @@ pub const CLOSE_REASON_BYTES_MAX: usize = CONTROL_BYTES_MAX - 2;
 pub const FRAME_BYTES_MAX: usize = 2 + 8 + MASK_BYTES + MESSAGE_BYTES_MAX;
 
 /// Characters of a `Sec-WebSocket-Key`: 16 bytes in base64.
-pub const KEY_TEXT_BYTES: usize = 24;
+const KEY_TEXT_BYTES: usize = 24;
 
 /// Characters of a `Sec-WebSocket-Accept`: a SHA-1 of 20 bytes in base64.
 pub const ACCEPT_TEXT_BYTES: usize = 28;

@@ -153,13 +153,13 @@ pub enum WhyNot {
 }
 
 /// The reason of an order that may still be there.
-pub const STILL_THERE: &str = "the exchange is busy, try again";
+const STILL_THERE: &str = "the exchange is busy, try again";
 
 /// The reason of an order that a replace found not open in its market.
-pub const NOT_IN_MARKET: &str = "order is not open in the market of the orders to be placed";
+const NOT_IN_MARKET: &str = "order is not open in the market of the orders to be placed";
 
 /// The reason that clients match on for an order that is not there.
-pub const ALREADY_GONE: &str = "order can't be found - already canceled or matched";
+const ALREADY_GONE: &str = "order can't be found - already canceled or matched";
 
 /// Appends the answer to a cancel. An unknown order that left a tombstone is in `not_canceled` like
 /// any other that was not there; `tombstone` and `tombstones` name it in addition.

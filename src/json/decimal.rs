@@ -103,7 +103,7 @@ pub fn push_uint256(out: &mut impl Sink, bytes: &[u8; 32]) {
     }
     push_integer(out, if count == 0 { 0 } else { pieces[count - 1] });
     for piece in pieces[..count.saturating_sub(1)].iter().rev() {
-        push_padded(out, *piece, PIECE_DIGITS);
+        push_piece(out, *piece);
     }
 }
 
@@ -204,12 +204,11 @@ fn push_parts(out: &mut impl Sink, whole: u64, fraction: u64, places: u32) {
     out.put(&text[start..end]);
 }
 
-/// Appends the last `width` digits of `value`.
-fn push_padded(out: &mut impl Sink, value: u64, width: u32) {
-    let mut digits = [b'0'; U64_DIGITS_MAX];
-    let digits = &mut digits[..width as usize];
-    put_padded(digits, value);
-    out.put(digits);
+/// Appends all digits of a piece, with the zeros before them.
+fn push_piece(out: &mut impl Sink, piece: u64) {
+    let mut digits = [b'0'; PIECE_DIGITS as usize];
+    put_padded(&mut digits, piece);
+    out.put(&digits);
 }
 
 /// Writes `value` at the end of `text`, which must have room, and returns where it begins.

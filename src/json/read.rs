@@ -143,7 +143,7 @@ impl BodyReader {
     /// Reads the body of DELETE /orders or POST /orders-scoring into `ids`, repeats left out.
     pub fn cancels(&mut self, body: &mut [u8], ids: &mut Vec<OrderId>) -> Result<(), ReadError> {
         ids.clear();
-        self.judge(body, |value| cancel::many(value, CANCELS_MAX, ids))?;
+        self.judge(body, |value| cancel::many(value, ids))?;
         cancel::drop_repeats(ids, &mut self.places);
         Ok(())
     }

@@ -3,7 +3,7 @@
 use super::{decimal, name};
 
 /// Bytes kept: an id or an address in hex, most numbers, the start of anything longer.
-pub const SHORT_TEXT_BYTES: usize = 78;
+const SHORT_TEXT_BYTES: usize = 78;
 
 /// Somewhere to append bytes: an answer's buffer, or a short text.
 pub trait Sink {
@@ -17,7 +17,7 @@ impl Sink for Vec<u8> {
     }
 }
 
-/// At most [`SHORT_TEXT_BYTES`] bytes of UTF-8. What is longer is cut and ends in `…`.
+/// At most `SHORT_TEXT_BYTES` bytes of UTF-8. What is longer is cut and ends in `…`.
 #[derive(Clone, Copy)]
 pub struct ShortText {
     bytes: [u8; SHORT_TEXT_BYTES],

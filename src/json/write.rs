@@ -289,7 +289,7 @@ impl Pieces<'_> {
 }
 
 /// Appends `text` with quotes, backslashes and control characters escaped.
-pub fn push_escaped(out: &mut Vec<u8>, text: &str) {
+fn push_escaped(out: &mut Vec<u8>, text: &str) {
     let mut rest = text.as_bytes();
     loop {
         let (plain, marked) = rest.split_at(plain_bytes(rest));

@@ -17,6 +17,7 @@
 //! Whatever the formulas do not cover (two points with the same x, a sum without points) is answered with no,
 //! like everything that does not hold. A no is therefore never final.
 
+use super::super::curve;
 use super::field::Field;
 use super::point::{Pair, Point, Sum, add_pairs};
 use super::scalar::{ORDER, cut};
@@ -33,12 +34,7 @@ pub(super) const OF_SIGNER: Layout = Layout { width: 8 };
 const ROUNDS: u32 = 1;
 
 /// Half of the order, rounded down.
-const HALF_ORDER: U256 = U256::from_limbs([
-    0xdfe9_2f46_681b_20a0,
-    0x5d57_6e73_57a4_501d,
-    0xffff_ffff_ffff_ffff,
-    0x7fff_ffff_ffff_ffff,
-]);
+const HALF_ORDER: U256 = U256::from_be_bytes(curve::HALF_ORDER);
 
 /// The most points in a sum.
 const TERMS_MAX: usize = 2 * (OF_GENERATOR.windows() + OF_SIGNER.windows()) as usize;

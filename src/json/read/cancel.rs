@@ -42,8 +42,8 @@ pub(super) fn one(body: Value<'_, '_>) -> Result<OrderId, ReadError> {
 }
 
 /// `[id, …]`.
-pub(super) fn many(body: Value<'_, '_>, count_max: usize, ids: &mut Vec<OrderId>) -> Result<(), ReadError> {
-    for item in field::items(body, 0, count_max)? {
+pub(super) fn many(body: Value<'_, '_>, ids: &mut Vec<OrderId>) -> Result<(), ReadError> {
+    for item in field::items(body, 0, CANCELS_MAX)? {
         ids.push(field::order_id(item, "orderID")?);
     }
     Ok(())
