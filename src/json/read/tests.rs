@@ -423,6 +423,7 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
         r#"{"asset_id":"7","assetId":"7"}"#,
         "[]",
         "\"\"",
+        "\n",
         r#"{"Market":"7"}"#,
     ] {
         assert_eq!(ask(bad).expect_err("bad").reject, Reject::InvalidPayload, "{bad}");
@@ -495,7 +496,9 @@ fn small_bodies_hold_one_name() {
     assert_eq!(beat(r#"{"heartbeat_id":null}"#), Ok(None));
     assert_eq!(beat(r#"{"heartbeat_id":""}"#), Ok(None));
     assert_eq!(beat(&format!(r#"{{"heartbeat_id":"{OWNER}"}}"#)), Ok(key));
-    assert!(beat(r#"{"heartbeat_id":"x"}"#).is_err() && beat("[]").is_err());
+    for bad in [r#"{"heartbeat_id":"x"}"#, "[]", "\n"] {
+        assert!(beat(bad).is_err(), "{bad}");
+    }
     assert_eq!(reader.key(&mut format!(r#"{{"key":"{OWNER}"}}"#).into_bytes()).ok(), key);
     assert_eq!(reader.key(&mut b"{}".to_vec()).expect_err("bad").field, "key");
 }
