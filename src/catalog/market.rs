@@ -147,7 +147,8 @@ impl Reader<'_> {
     /// What decides whether and how a market trades says true or false, or nothing: a `"true"` would count as neither.
     fn flags(&self) -> Result<(), Refused> {
         let is_wrong = |name: &&str| !matches!(self.fields.raw(name), None | Some("true" | "false"));
-        let wrong = ["closed", "archived", "acceptingOrders", "negRisk"].into_iter().find(is_wrong);
+        let names = ["closed", "archived", "acceptingOrders", "negRisk", "feesEnabled"];
+        let wrong = names.into_iter().find(is_wrong);
         wrong.map_or(Ok(()), |name| Err(self.wrong(name, "true or false")))
     }
 
@@ -207,18 +208,22 @@ impl Reader<'_> {
             .ok_or_else(|| self.wrong("orderMinSize", "0 to 1000000000 shares, at most six decimals"))
     }
 
+    /// A row that says that no fee is taken makes the market free, whatever schedule stands beside it.
     fn fee(&self, defaults: &MarketDefaults) -> Result<FeeSchedule, Refused> {
+        if self.fields.flag("feesEnabled") == Some(false) {
+            return Ok(FeeSchedule::FREE);
+        }
         let Some(raw) = self.fields.raw("feeSchedule") else {
             return Ok(defaults.fee);
         };
-        let allowed = "rate 0 to 1, exponent 1 or 2, takerOnly, rebateRate 0 to 1";
+        let allowed = "rate 0 to 1, exponent 1 or 2, takerOnly true or false, rebateRate 0 to 1";
         let schedule = Fields::parse(raw).and_then(|fields| {
             let part = |name: &str| fields.words(name).map_or(Some(0), |text| scaled(&text, 6));
             let rate = u32::try_from(part("rate")?).ok()?;
             let rebate_rate = u32::try_from(part("rebateRate")?).ok()?;
             let exponent = fields.words("exponent").map_or(Some(1), |text| scaled(&text, 0))?;
             let exponent = u8::try_from(exponent).ok().filter(|exponent| (1..=2).contains(exponent))?;
-            let taker_only = fields.flag("takerOnly").unwrap_or(true);
+            let taker_only = fields.raw("takerOnly").map_or(Some(true), |_| fields.flag("takerOnly"))?;
             (rate <= RATE_ONE && rebate_rate <= RATE_ONE).then_some(FeeSchedule {
                 rate,
                 exponent,

@@ -153,6 +153,9 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     let opens = market.mode == Mode::Open && market.tokens.is_some();
     let other_result = known.payout.is_some_and(|here| market.payout.is_some_and(|there| here != there));
     let question = market.question != Word::ZERO && market.question != known.question;
+    // Two schedules that take nothing are the same.
+    let other_fee = fee != known.fee && 0 < fee.rate.max(known.fee.rate);
+    let named_fee = if said.flag("feesEnabled") == Some(false) { "feesEnabled" } else { "feeSchedule" };
     let mut kept = kept_names(known, market);
     let stays = [
         ("questionID", question, "the question that the market has, which stays"),
@@ -163,7 +166,7 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
             "what the market is, which stays: orders are signed for it",
         ),
         ("orderMinSize", market.min_size != known.min_size, "the size that the market has, which stays"),
-        ("feeSchedule", fee != known.fee, "the fee that the market has, which stays"),
+        (named_fee, other_fee, "the fee that the market has, which stays"),
         ("closed", opens && known.mode == Mode::Closed, "true, as it is here; market mode opens it"),
         ("closed", opens && known.mode == Mode::Resolved, "true: its result is known here, which is final"),
         (RESULT, other_result, "the result that the market has, which is final"),

@@ -101,6 +101,21 @@ fn a_row_says_what_it_says_in_every_form() {
 }
 
 #[test]
+fn a_market_charges_what_its_row_says_and_nothing_where_that_says_no_fees() {
+    let schedule = |rate, taker_only| FeeSchedule { rate, taker_only, ..defaults().fee };
+    for (more, fee) in [
+        ("", defaults().fee),
+        (r#""feesEnabled":true,"#, defaults().fee),
+        (r#""feeSchedule":{"rate":0.07},"#, schedule(70_000, true)),
+        (r#""feesEnabled":true,"feeSchedule":{"rate":0.07,"takerOnly":false},"#, schedule(70_000, false)),
+        (r#""feesEnabled":false,"feeSchedule":{"rate":0.07},"#, FeeSchedule::FREE),
+        (r#""feesEnabled":false,"#, FeeSchedule::FREE),
+    ] {
+        assert_eq!(only(&row(1, more)).fee, fee, "{more}");
+    }
+}
+
+#[test]
 fn flags_decide_what_a_market_takes() {
     for (more, mode, payout) in [
         ("", Mode::Open, None),
@@ -161,6 +176,11 @@ fn every_row_that_cannot_be_taken_is_named() {
         ),
         (r#""closed":"true","#, r#"market 1: closed: got "true"; allowed: true or false"#),
         (r#""negRisk":1,"#, "market 1: negRisk: got 1; allowed: true or false"),
+        (r#""feesEnabled":"false","#, r#"market 1: feesEnabled: got "false"; allowed: true or false"#),
+        (
+            r#""feeSchedule":{"takerOnly":"false"},"#,
+            r#"market 1: feeSchedule: got {"takerOnly":"false"}; allowed: rate 0 to 1, exponent 1 or 2, takerOnly true or false, rebateRate 0 to 1"#,
+        ),
         (
             r#""orderMinSize":-1,"#,
             "market 1: orderMinSize: got -1; allowed: 0 to 1000000000 shares, at most six decimals",
@@ -175,7 +195,7 @@ fn every_row_that_cannot_be_taken_is_named() {
         ),
         (
             r#""feeSchedule":{"rate":2},"#,
-            r#"market 1: feeSchedule: got {"rate":2}; allowed: rate 0 to 1, exponent 1 or 2, takerOnly, rebateRate 0 to 1"#,
+            r#"market 1: feeSchedule: got {"rate":2}; allowed: rate 0 to 1, exponent 1 or 2, takerOnly true or false, rebateRate 0 to 1"#,
         ),
     ] {
         assert_eq!(refusal(more), said);

@@ -155,15 +155,16 @@ fn modes_and_results_are_in_the_next_answer() {
 fn fees_are_shown_as_they_are_charged_here() {
     let mut site = Site::dev();
     let mut rows = rows();
-    rows[0]["markets"][0]["feesEnabled"] = json!(false);
-    rows[0]["markets"][0]["feeSchedule"] =
-        json!({"rate": 0.02, "exponent": 2, "takerOnly": true, "rebateRate": 0.25, "more": 1});
-    rows[0]["markets"][1]["feesEnabled"] = json!(true);
+    let schedule = json!({"rate": 0.02, "exponent": 2, "takerOnly": true, "rebateRate": 0.25, "more": 1});
+    rows[0]["markets"][0]["feeSchedule"] = schedule.clone();
+    rows[0]["markets"][1]["feesEnabled"] = json!(false);
+    rows[0]["markets"][1]["feeSchedule"] = schedule;
     assert!(site.import(&rows).0);
     let fee = json!({"rate": 0.02, "exponent": 2, "takerOnly": true, "rebateRate": 0.25});
     assert_fields(&read_everywhere(&mut site, "701"), &json!({"feesEnabled": true, "feeSchedule": fee}));
     let free = read_everywhere(&mut site, "702");
     assert_eq!((&free["feesEnabled"], &free["feeSchedule"]["rate"]), (&json!(false), &json!(0)));
+    assert_eq!(site.read("/fee-rate/7022")["base_fee"], 0);
     site.exchange.stop();
 }
 
