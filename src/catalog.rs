@@ -107,18 +107,19 @@ pub struct Refused {
     pub allowed: &'static str,
 }
 
-/// How much of a wrong value is repeated at most, in bytes.
+/// How much of a wrong value, or of a market's id, is repeated at most, in bytes.
 pub const GOT_BYTES_MAX: usize = 80;
 
 impl Refused {
     pub(crate) fn new(row: &str, field: &'static str, got: &str, allowed: &'static str) -> Self {
-        let mut end = got.len().min(GOT_BYTES_MAX);
-        while !got.is_char_boundary(end) {
-            end -= 1;
-        }
-        let more = if end < got.len() { "..." } else { "" };
-        Self { row: row.to_owned(), field, got: format!("{}{more}", &got[..end]), allowed }
+        Self { row: row.to_owned(), field, got: cut(got), allowed }
     }
+}
+
+/// Another's text as a refusal repeats it.
+fn cut(text: &str) -> String {
+    let start = &text[..text.floor_char_boundary(GOT_BYTES_MAX)];
+    if start.len() < text.len() { format!("{start}...") } else { start.to_owned() }
 }
 
 impl std::fmt::Display for Refused {

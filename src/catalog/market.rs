@@ -6,7 +6,7 @@ use super::event::updated;
 use super::facts::names_tokens;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
-use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX, cut};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
@@ -92,7 +92,7 @@ impl ImportedMarket {
         defaults: &MarketDefaults,
     ) -> Result<Self, Refused> {
         let id = fields.words("id");
-        let named = id.as_ref().map(|id| format!("market {id}"));
+        let named = id.as_ref().map(|id| format!("market {}", cut(id)));
         let reader = Reader { fields, row: named.as_deref().unwrap_or(row) };
         let text = fields.without("events");
         if text.len() > TEXT_BYTES_MAX {

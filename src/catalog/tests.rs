@@ -214,6 +214,12 @@ fn every_row_that_cannot_be_taken_is_named() {
 }
 
 #[test]
+fn a_long_id_is_cut_where_a_refusal_names_it() {
+    let import = read(&format!(r#"[{{"id":"{}","question":"?"}}]"#, "é".repeat(1_000)));
+    assert_eq!(import.refused()[0].row, format!("market {}...", "é".repeat(GOT_BYTES_MAX / 2)));
+}
+
+#[test]
 fn a_text_that_would_not_fit_a_frame_is_refused_by_name() {
     let long = format!(r#""description":"{}","#, "x".repeat(TEXT_BYTES_MAX));
     let said = refusal(&long);

@@ -20,6 +20,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::client::Client;
+use super::market::on_one_line;
 use crate::catalog::{Import, ImportedMarket, MarketDefaults};
 use crate::domain::{FeeSchedule, Mode, Shares, Tick};
 use crate::server::plan::command::ImportCommand;
@@ -86,7 +87,7 @@ fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
     let lines: Vec<String> =
         refused.chain(tally.lines.iter().map(|line| format!("not taken: {line}"))).collect();
     for line in lines.iter().take(NAMED_MAX) {
-        text.push_str(line);
+        text.push_str(&on_one_line(line));
         text.push('\n');
     }
     let rows = import.refused().len() + tally.rows;

@@ -132,7 +132,7 @@ fn list(body: &str) -> Option<String> {
 }
 
 /// Texts may be other people's: whatever would steer a terminal is escaped.
-fn on_one_line(text: &str) -> String {
+pub(super) fn on_one_line(text: &str) -> String {
     let shown = |char: char| if char.is_control() { char.escape_default().to_string() } else { char.into() };
     text.chars().map(shown).collect()
 }

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::survey::{File, place_name};
 use crate::catalog::{Fields, Import, Place, Rows, items};
 use crate::server::operator::client::{Client, Requests};
+use crate::server::operator::market::on_one_line;
 
 /// Bytes of one batch. The exchange reads a batch in one turn of the loop on which it also answers
 /// reads, so it is small; a row that is longer goes alone.
@@ -336,7 +337,7 @@ fn collect(
         let failed = |fault: String| {
             format!(
                 "{}: {fault}; {done} of {all} rows were taken before; import again to go on",
-                cargo.span(&batch)
+                on_one_line(&cargo.span(&batch))
             )
         };
         let answer = answer().map_err(failed)?;
@@ -493,5 +494,27 @@ mod tests {
              not taken: market 1: d: got e; allowed: f\n\
              3 rows could not be taken whole\n"
         );
+    }
+
+    #[test]
+    fn what_a_file_calls_its_rows_steers_no_terminal() {
+        let mut import = Import::survey();
+        let text = r#"[{"id":"\u001b[2J\n9","conditionId":"0x12"},{"id":"\r8","title":"T","markets":7}]"#;
+        import.add_rows(0, &mut Rows::new(text.as_bytes()).expect("a file"), &guess(), |_| ()).expect("rows");
+        let mut tally = Tally::default();
+        tally.add(r#"{"refused":[{"row":"event \u009b2J","error":"full"}]}"#, |_| None);
+        let said = summary(&[], &import, &tally);
+        let refused: Vec<&str> =
+            said.lines().filter(|line| line.contains("refused: ") || line.contains("not taken: ")).collect();
+        assert_eq!(
+            refused,
+            [
+                r#"refused: market \u{1b}[2J\n9: conditionId: got "0x12"; allowed: 0x and 64 hex digits (row 1)"#,
+                r"refused: event \r8: markets: got 7; allowed: an array of market objects (row 2)",
+                r"not taken: event \u{9b}2J: full",
+            ]
+        );
+        let fault = collected(&import, &[]).0.expect_err("no answer");
+        assert!(fault.starts_with(r"event \r8: closed; 0 of 1 rows"), "{fault}");
     }
 }
