@@ -27,7 +27,8 @@
 //!   A row that says otherwise is reported; one that is silent changes nothing and is not.
 //! - What a row says of a market's end is done each time the row comes: a market that it closes is
 //!   closed, even if the operator had opened it again. A file never opens a market.
-//! - A text that would not fit in a frame is refused by name ([`TEXT_BYTES_MAX`]).
+//! - A text that would not fit in a frame ([`TEXT_BYTES_MAX`]), or that nests deeper than clients read, is refused by
+//!   name; so is an object of more than 1,024 fields.
 //! - `closed` makes a market closed, and resolved if its `outcomePrices` are 1 and 0. `archived`
 //!   ends trading in it too, unless it says that it accepts orders: venues archive placeholders so
 //!   that they are not listed, and go on taking orders for them. The flag stays the row's.
@@ -87,6 +88,10 @@ pub const DEV: &str = include_str!("catalog/dev.json");
 
 /// The longest text of an event or market: with the other fields it fits in a frame.
 pub const TEXT_BYTES_MAX: usize = 256 << 10;
+
+/// The most brackets that may be open at once in such a text: a venue's has five, and clients' readers give up at some
+/// hundreds.
+const TEXT_DEPTH_MAX: usize = 64;
 
 /// The longest id of an event.
 pub const EVENT_KEY_BYTES_MAX: usize = 64;

@@ -1,7 +1,7 @@
 //! One event of a file.
 
-use super::fields::Fields;
-use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+use super::fields::{self, Fields};
+use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX, TEXT_DEPTH_MAX};
 
 /// An event, ready to become a frame.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,10 +21,7 @@ impl ImportedEvent {
             Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
         })?;
         let text = fields.without("markets");
-        if text.len() > TEXT_BYTES_MAX {
-            let row = format!("event {key}");
-            return Err(Refused::new(&row, "text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
-        }
+        may_be_text(&format!("event {key}"), &text)?;
         Ok(Self { key, updated: updated(fields), text })
     }
 
@@ -58,6 +55,18 @@ impl ImportedEvent {
     }
 }
 
+/// Refuses the text of `row` if it fits in no frame, or nests deeper than clients read.
+pub(super) fn may_be_text(row: &str, text: &str) -> Result<(), Refused> {
+    if TEXT_BYTES_MAX < text.len() {
+        return Err(Refused::new(row, "text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
+    }
+    let depth = fields::depth(text);
+    if TEXT_DEPTH_MAX < depth {
+        return Err(Refused::new(row, "text", &format!("{depth} levels of brackets"), "at most 64 levels"));
+    }
+    Ok(())
+}
+
 /// The id that an event's text names.
 #[must_use]
 pub fn event_key(text: &str) -> Option<String> {
@@ -66,8 +75,8 @@ pub fn event_key(text: &str) -> Option<String> {
 
 /// `text`, whose fields are `lead`, followed by the fields that only `rest` has; alone if both together are too long.
 pub(super) fn together(text: &str, lead: &Fields<'_>, rest: &Fields<'_>) -> String {
-    let together = lead.with_rest_of(rest);
-    if together.len() <= TEXT_BYTES_MAX { together } else { text.to_owned() }
+    let together = lead.with_rest_of(rest).filter(|together| together.len() <= TEXT_BYTES_MAX);
+    together.unwrap_or_else(|| text.to_owned())
 }
 
 /// The `updatedAt` of a row.

@@ -13,10 +13,14 @@ pub(crate) struct Fields<'a> {
     fields: Vec<Part<'a>>,
 }
 
+/// The most fields of an object: ten times as many as a venue's market has. Names are compared with each other, so many
+/// of them would hold up the exchange.
+pub(super) const FIELDS_MAX: usize = 1_024;
+
 impl<'a> Fields<'a> {
-    /// The fields of `text`, if it is an object.
+    /// The fields of `text`, if it is an object of at most [`FIELDS_MAX`].
     pub(crate) fn parse(text: &'a str) -> Option<Self> {
-        let parts = parts(text)?;
+        let parts = parts(text).filter(|parts| parts.len() <= FIELDS_MAX)?;
         let mut fields: Vec<Part<'a>> = Vec::with_capacity(parts.len());
         // Nearly all marks are new, and a name with a new mark need not be compared with the others.
         let mut seen = [0_u64; 16];
@@ -80,10 +84,11 @@ impl<'a> Fields<'a> {
         render(self.fields.iter().filter(|field| field.name != left_out))
     }
 
-    /// This object, followed by the fields that only `other` has.
-    pub(super) fn with_rest_of(&self, other: &Self) -> String {
-        let rest = other.fields.iter().filter(|field| !self.has(&field.name));
-        render(self.fields.iter().chain(rest))
+    /// This object, followed by the fields that only `other` has; `None` if these are too many together.
+    pub(super) fn with_rest_of(&self, other: &Self) -> Option<String> {
+        let rest: Vec<_> = other.fields.iter().filter(|field| !self.has(&field.name)).collect();
+        let fit = self.fields.len() + rest.len() <= FIELDS_MAX;
+        fit.then(|| render(self.fields.iter().chain(rest)))
     }
 
     /// True if every field of `other` is here with the same value.
@@ -222,16 +227,6 @@ impl<'de> serde::Deserialize<'de> for Name<'de> {
     }
 }
 
-/// The raw items of `text` if it is an array; `None` if it does not begin as one, even if it is not
-/// JSON; `Err` with where and why the array is malformed.
-pub(super) fn rows(text: &str) -> Result<Option<Vec<&str>>, String> {
-    if !text.trim_start().starts_with('[') {
-        return Ok(None);
-    }
-    let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|fault| fault.to_string())?;
-    Ok(Some(items.into_iter().map(RawValue::get).collect()))
-}
-
 /// The raw items of an array, or `None` if `text` is something else.
 pub(crate) fn items(text: &str) -> Option<Vec<&str>> {
     let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
@@ -288,6 +283,29 @@ pub(super) fn with_whole_characters(text: &str) -> Cow<'_, str> {
     whole
 }
 
+/// How many brackets of `text` are open at once at most.
+pub(super) fn depth(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    let mut rest = text;
+    while let Some(at) = rest.find(['"', '{', '[', '}', ']']) {
+        let (_, after) = rest.split_at(at);
+        let skipped = match after.as_bytes()[0] {
+            b'"' => string_bytes(after),
+            b'{' | b'[' => {
+                depth += 1;
+                deepest = deepest.max(depth);
+                1
+            }
+            _ => {
+                depth = depth.saturating_sub(1);
+                1
+            }
+        };
+        rest = &after[skipped..];
+    }
+    deepest
+}
+
 /// `text` as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
     serde_json::to_string(text).expect("a text can be written")
@@ -301,6 +319,29 @@ pub(super) fn as_text(raw: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_object_of_more_fields_than_anybody_needs_is_none() {
+        let object = |fields: usize| {
+            let fields: Vec<String> = (0..fields).map(|n| format!("\"{n}\":1")).collect();
+            format!("{{{}}}", fields.join(","))
+        };
+        assert_eq!(Fields::parse(&object(FIELDS_MAX)).expect("an object").names().count(), FIELDS_MAX);
+        assert!(Fields::parse(&object(FIELDS_MAX + 1)).is_none());
+        let (full, other) = (object(FIELDS_MAX), r#"{"0":2,"more":1}"#);
+        let [full, other] = [&full, other].map(|text| Fields::parse(text).expect("an object"));
+        assert!(full.with_rest_of(&other).is_none() && other.with_rest_of(&full).is_none());
+        assert!(full.with_rest_of(&full).is_some());
+    }
+
+    #[test]
+    fn brackets_count_where_they_nest_and_not_in_strings() {
+        for (text, depth_of_it) in
+            [("7", 0), ("{}", 1), (r#"{"a":[1,{}],"b":[]}"#, 3), (r#"["[[\"[[",{"]":"{"}]"#, 2), ("]]", 0)]
+        {
+            assert_eq!(depth(text), depth_of_it, "{text}");
+        }
+    }
 
     #[test]
     fn half_a_character_is_replaced_and_nothing_else() {

@@ -8,6 +8,7 @@
 use std::collections::HashMap;
 use std::hash::Hasher;
 
+use super::Refused;
 use super::event::ImportedEvent;
 use super::fields::{self, Fields};
 use super::file::{self, FileFault};
@@ -15,7 +16,6 @@ use super::item::ImportedItem;
 use super::market::{ImportedMarket, MarketDefaults};
 use super::rows::Rows;
 use super::sheet::Span;
-use super::{GOT_BYTES_MAX, Refused};
 use crate::domain::{ConditionId, ItemKind, TokenId};
 
 /// The place of a market's object in the files of a survey.
@@ -195,8 +195,7 @@ impl Import {
             if let Some(why) = fields::fault(raw) {
                 return Err(FileFault::NotJson(format!("{row}: {why}")));
             }
-            let got = raw.get(..GOT_BYTES_MAX).unwrap_or(raw);
-            self.refuse(Refused::new(row, "row", got, "an event or market object"));
+            self.refuse(Refused::new(row, "row", raw, "an event or market object of at most 1024 fields"));
             return Ok(());
         };
         if let Some(kind) = ImportedItem::kind_of(&row_fields) {
@@ -227,7 +226,7 @@ impl Import {
         let in_series = Fields::parse(&series).expect("texts of items were rendered here");
         let events = fields.raw("events").filter(|_| kind == ItemKind::Series).and_then(fields::items);
         for event in events.unwrap_or_default() {
-            let text = Fields::parse(event).map(|event| event.with_rest_of(&in_series));
+            let text = Fields::parse(event).and_then(|event| event.with_rest_of(&in_series));
             if let Some(event) = text.as_deref().and_then(Fields::parse) {
                 self.keep_event(&event, row);
             }
@@ -258,7 +257,9 @@ impl Import {
                     let object = Span::within(whole, market);
                     self.add_market(object, market, &fields, &row, key.clone(), defaults);
                 }
-                None => self.refuse(Refused::new(&row, "row", market, "a market object")),
+                None => {
+                    self.refuse(Refused::new(&row, "row", market, "a market object of at most 1024 fields"))
+                }
             }
         }
     }

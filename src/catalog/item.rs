@@ -1,8 +1,8 @@
 //! One tag, series or creator that is a row of its own.
 
-use super::event::{ImportedEvent, event_key, updated};
+use super::event::{ImportedEvent, event_key, may_be_text, updated};
 use super::fields::Fields;
-use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX};
+use super::{EVENT_KEY_BYTES_MAX, Moment, Refused};
 use crate::domain::ItemKind;
 
 /// An item, ready to become a frame.
@@ -42,10 +42,7 @@ impl ImportedItem {
             Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
         })?;
         debug_assert!(key.len() <= EVENT_KEY_BYTES_MAX, "ids are bounded where they are read");
-        if text.len() > TEXT_BYTES_MAX {
-            let row = format!("{} {key}", kind.text());
-            return Err(Refused::new(&row, "text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
-        }
+        may_be_text(&format!("{} {key}", kind.text()), &text)?;
         Ok(Self { kind, key, updated: updated(fields), text })
     }
 

@@ -2,11 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::event::updated;
+use super::event::{may_be_text, updated};
 use super::facts::names_tokens;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
-use super::{LABEL_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX, cut};
+use super::{LABEL_BYTES_MAX, Moment, Refused, cut};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
@@ -95,9 +95,7 @@ impl ImportedMarket {
         let named = id.as_ref().map(|id| format!("market {}", cut(id)));
         let reader = Reader { fields, row: named.as_deref().unwrap_or(row) };
         let text = fields.without("events");
-        if text.len() > TEXT_BYTES_MAX {
-            return Err(reader.refuse("text", &format!("{} bytes", text.len()), "at most 262144 bytes"));
-        }
+        may_be_text(reader.row, &text)?;
         reader.flags()?;
         let condition = reader.condition()?;
         let question = reader.question()?;
@@ -136,12 +134,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn refuse(&self, field: &'static str, got: &str, allowed: &'static str) -> Refused {
-        Refused::new(self.row, field, got, allowed)
-    }
-
     fn wrong(&self, field: &'static str, allowed: &'static str) -> Refused {
-        self.refuse(field, self.fields.raw(field).unwrap_or("nothing"), allowed)
+        Refused::new(self.row, field, self.fields.raw(field).unwrap_or("nothing"), allowed)
     }
 
     /// What decides whether and how a market trades says true or false, or nothing: a `"true"` would count as neither.

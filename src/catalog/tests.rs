@@ -205,7 +205,7 @@ fn every_row_that_cannot_be_taken_is_named() {
     assert_eq!(
         said,
         [
-            "row 1: row: got 7; allowed: an event or market object",
+            "row 1: row: got 7; allowed: an event or market object of at most 1024 fields",
             "row 2: conditionId: got nothing; allowed: 0x and 64 hex digits",
             "event 9: markets: got {}; allowed: an array of market objects",
             "row 4: id: got nothing; allowed: an id of 1 to 64 bytes",
@@ -225,6 +225,45 @@ fn a_text_that_would_not_fit_a_frame_is_refused_by_name() {
     let said = refusal(&long);
     assert!(said.starts_with("market 1: text: got 262"), "{said}");
     assert!(said.ends_with("allowed: at most 262144 bytes"), "{said}");
+}
+
+#[test]
+fn a_text_that_clients_could_not_read_is_refused_by_name() {
+    let nested = |levels: usize| format!(r#""x":{}1{},"#, "[".repeat(levels), "]".repeat(levels));
+    assert_eq!(only(&row(1, &nested(TEXT_DEPTH_MAX - 1))).market_id, Some(1));
+    for levels in [TEXT_DEPTH_MAX, 100_000] {
+        let said = format!("text: got {} levels of brackets; allowed: at most 64 levels", levels + 1);
+        let x = nested(levels);
+        let rows = format!(
+            r#"[{}, {{"id":"5","title":"E",{x}"markets":[{}]}}, {{"id":"6",{x}"label":"L"}}]"#,
+            row(1, &x),
+            row(2, "")
+        );
+        let import = read(&rows);
+        let refused: Vec<String> = import.refused().iter().map(ToString::to_string).collect();
+        assert_eq!(refused, ["market 1", "event 5", "tag 6"].map(|name| format!("{name}: {said}")));
+        assert_eq!((import.events().len(), import.items().len(), import.markets().len()), (0, 0, 1));
+    }
+}
+
+#[test]
+fn a_row_of_too_many_fields_is_refused_wherever_it_stands() {
+    let many: Vec<String> = (0..100_000).map(|n| format!("\"{n}\":1")).collect();
+    let many = format!("{{{}}}", many.join(","));
+    for (file, said) in [
+        (
+            format!("[{many}]"),
+            "row 1: row: got {0}...; allowed: an event or market object of at most 1024 fields",
+        ),
+        (
+            format!(r#"[{{"id":"5","title":"E","markets":[{many}]}}]"#),
+            "event 5, market 1: row: got {0}...; allowed: a market object of at most 1024 fields",
+        ),
+    ] {
+        let import = read(&file);
+        assert_eq!(import.refused().len(), 1);
+        assert_eq!(import.refused()[0].to_string(), said.replace("{0}", &many[..GOT_BYTES_MAX]));
+    }
 }
 
 #[test]
