@@ -12,11 +12,11 @@
 //! | `search` | finding by words |
 //!
 //! A file is an array of markets, of events with their markets inside, of tags, series or creators,
-//! a mixture of these, or one such object, plain or gzipped. [`Import::read`] turns it into
+//! a mixture of these, or one such object, plain or gzipped. [`Import`] turns it into
 //! [`ImportedEvent`]s, [`ImportedItem`]s and [`ImportedMarket`]s, names every row that it cannot
 //! take, and merges rows that repeat each other. [`Import::survey`] does this for files of any
-//! length: it keeps a market's [`Place`] in its file, not its text. [`step`] decides what is new to
-//! an exchange that already has rows.
+//! length: it keeps a market's [`Place`] in its file, not its text. [`Import::read`] does it for a
+//! request's body, which is never gzipped. [`step`] decides what is new to an exchange that already has rows.
 //!
 //! - The **newer** `updatedAt` wins, whichever was read first. What the newer text of an event does
 //!   not mention stays: a market carries an abridged copy of its event.
@@ -64,7 +64,7 @@ pub use closing::Closing;
 pub use event::{ImportedEvent, event_key};
 pub use facts::{EventFacts, MarketFacts, Number, Rewards};
 pub(crate) use fields::{Fields, items, quoted, texts};
-pub use file::{FileFault, UNPACKED_BYTES_MAX};
+pub use file::FileFault;
 pub use import::{Import, Place};
 pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
@@ -74,7 +74,7 @@ pub use order::{
     Begin, CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, Mark,
     ORDER_COLUMNS_MAX, Page, SERIES_COLUMNS, TAG_COLUMNS,
 };
-pub use rows::{ROW_BYTES_MAX, Rows};
+pub use rows::Rows;
 pub use select::{Between, Filter};
 pub use sheet::{EVENT, Form, Kind, MARKET, Sheet, Span};
 pub use shelf::{Item, Shelf, Shown, Source, Texts};

@@ -11,7 +11,7 @@ use std::hash::Hasher;
 use super::Refused;
 use super::event::ImportedEvent;
 use super::fields::{self, Fields};
-use super::file::{self, FileFault};
+use super::file::FileFault;
 use super::item::ImportedItem;
 use super::market::{ImportedMarket, MarketDefaults};
 use super::rows::Rows;
@@ -91,10 +91,10 @@ pub struct Import {
 }
 
 impl Import {
-    /// Reads one file's bytes.
-    pub fn read(bytes: &[u8], defaults: &MarketDefaults) -> Result<Self, FileFault> {
+    /// Reads a request's body, which is not packed: it would unpack to a thousand times its length.
+    pub fn read(body: &[u8], defaults: &MarketDefaults) -> Result<Self, FileFault> {
         let mut import = Self::default();
-        import.add_file(bytes, defaults)?;
+        import.add_rows(0, &mut Rows::plain(body), defaults, |_| ())?;
         Ok(import)
     }
 
@@ -102,23 +102,6 @@ impl Import {
     #[must_use]
     pub fn survey() -> Self {
         Self { surveys: true, ..Self::default() }
-    }
-
-    /// Reads one more file into this import. After a fault, nothing of that file was taken.
-    pub fn add_file(&mut self, bytes: &[u8], defaults: &MarketDefaults) -> Result<(), FileFault> {
-        let text = file::text(bytes)?;
-        let Some(rows) = fields::rows(&text).map_err(FileFault::NotJson)? else {
-            if Fields::parse(&text).is_none() {
-                return Err(fields::fault(&text).map_or(FileFault::NotRows, FileFault::NotJson));
-            }
-            self.here = Here { row: 1, ..Here::default() };
-            return self.add_row(&text, "row 1", defaults);
-        };
-        for (row, number) in rows.into_iter().zip(1..) {
-            self.here = Here { row: number, ..Here::default() };
-            self.add_row(row, &format!("row {number}"), defaults)?;
-        }
-        Ok(())
     }
 
     /// Reads file number `file` row by row; `progress` is called with how many of its bytes were

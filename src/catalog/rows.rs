@@ -14,12 +14,13 @@ use super::file::{FileFault, UNPACKED_BYTES_MAX, unpacked};
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// The longest row: an event with thousands of markets in it.
-pub const ROW_BYTES_MAX: usize = 64 << 20;
+pub(super) const ROW_BYTES_MAX: usize = 64 << 20;
 
 /// A file on its way through.
 pub struct Rows<'a> {
     source: Box<dyn Read + 'a>,
-    is_packed: bool,
+    /// How long the unpacked file may be; `None` if it is not packed.
+    unpacked_bytes_max: Option<u64>,
     buffer: Vec<u8>,
     start: usize,
     end: usize,
@@ -53,22 +54,25 @@ impl<'a> Rows<'a> {
     /// A file from its first byte, packed or not.
     pub fn new(source: impl BufRead + 'a) -> Result<Self, FileFault> {
         let (source, is_packed) = unpacked(source)?;
-        Ok(Self {
+        Ok(Self { unpacked_bytes_max: is_packed.then_some(UNPACKED_BYTES_MAX), ..Self::of(source) })
+    }
+
+    /// A text that is never packed, as it comes.
+    pub(super) fn plain(text: &'a [u8]) -> Self {
+        Self::of(Box::new(text))
+    }
+
+    fn of(source: Box<dyn Read + 'a>) -> Self {
+        Self {
             source,
-            is_packed,
+            unpacked_bytes_max: None,
             buffer: Vec::new(),
             start: 0,
             end: 0,
             offset: 0,
             number: 0,
             place: Place::Start,
-        })
-    }
-
-    /// How many bytes of the unpacked file have been consumed.
-    #[must_use]
-    pub const fn offset(&self) -> u64 {
-        self.offset
+        }
     }
 
     /// The next row; `None` after the last one.
@@ -224,13 +228,16 @@ impl<'a> Rows<'a> {
         let count = loop {
             match self.source.read(room) {
                 Err(fault) if fault.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(fault) if self.is_packed => return Err(FileFault::Unpack(fault.to_string())),
+                Err(fault) if self.unpacked_bytes_max.is_some() => {
+                    return Err(FileFault::Unpack(fault.to_string()));
+                }
                 Err(fault) => return Err(FileFault::Read(fault.to_string())),
                 Ok(count) => break count,
             }
         };
         self.end += count;
-        if self.is_packed && UNPACKED_BYTES_MAX < self.offset + (self.end - self.start) as u64 {
+        let unpacked = self.offset + (self.end - self.start) as u64;
+        if self.unpacked_bytes_max.is_some_and(|bytes_max| bytes_max < unpacked) {
             return Err(FileFault::TooLong);
         }
         Ok(0 < count)
@@ -244,7 +251,7 @@ const fn is_blank(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::BufReader;
+    use std::io::{BufReader, Write};
 
     /// Returns what it holds in pieces of a few bytes.
     struct Drops<'a>(&'a [u8], usize);
@@ -303,6 +310,41 @@ mod tests {
                 assert_eq!(rows(text, bytes_at_once).expect_err(text), fault, "{text}");
             }
         }
+    }
+
+    fn packed(text: &str) -> Vec<u8> {
+        let mut packer = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packer.write_all(text.as_bytes()).expect("memory");
+        packer.finish().expect("memory")
+    }
+
+    #[test]
+    fn a_packed_file_reads_as_the_plain_one_up_to_its_longest() {
+        let whole = packed("[1, 2, 3]");
+        for (file, bytes_max, fault) in [
+            (&whole[..], 9, None),
+            (&whole, 8, Some("unpacks to more than ")),
+            (&whole[..whole.len() - 9], 9, Some("gzip: ")),
+        ] {
+            let mut rows = Rows::new(file).expect("a file");
+            rows.unpacked_bytes_max = rows.unpacked_bytes_max.map(|_| bytes_max);
+            let mut next =
+                || rows.next_row().map(|row| row.map(|row| row.number)).map_err(|it| it.to_string());
+            let read: Result<Vec<u32>, String> = std::iter::from_fn(|| next().transpose()).collect();
+            match fault {
+                None => assert_eq!(read, Ok(vec![1, 2, 3])),
+                Some(fault) => assert!(read.expect_err("refused").starts_with(fault), "{bytes_max}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_that_may_not_be_packed_is_not_unpacked() {
+        assert_eq!(Rows::plain(&packed("[1]")).next_row().err(), Some(FileFault::NotText));
+        assert_eq!(
+            Rows::plain(b"[1]").next_row().map(|row| row.map(|row| row.text.to_owned())),
+            Ok(Some("1".to_owned()))
+        );
     }
 
     #[test]

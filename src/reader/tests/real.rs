@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::catalog::shared::shared;
-use crate::catalog::{Import, MarketDefaults};
+use crate::catalog::{Import, MarketDefaults, Rows};
 
 /// `null`, or `2025-12-31T12:00:00.000Z`.
 fn is_instant_or_null(value: &Value) -> bool {
@@ -35,9 +35,12 @@ fn every_real_market_is_listed_in_a_form_that_strict_clients_take() {
         min_size: Shares(5 * SHARE),
         fee: FeeSchedule::FREE,
     };
-    let read = |file| std::fs::read(file).expect("the file");
-    let mut import = Import::read(&read(markets), &defaults).expect("a file");
-    import.add_file(&read(events), &defaults).expect("a file");
+    let mut import = Import::default();
+    for file in [markets, events] {
+        let bytes = std::fs::read(file).expect("the file");
+        let mut rows = Rows::new(&bytes[..]).expect("a file");
+        import.add_rows(0, &mut rows, &defaults, |_| ()).expect("a file");
+    }
 
     let mut exchange = Exchange::opened();
     let mut events = vec!["77".to_owned()];

@@ -415,7 +415,8 @@ mod tests {
         assert_eq!(batches.len(), kinds.len(), "one of each kind");
         let mut again = Import::default();
         for batch in &batches {
-            again.add_file(batch.body.as_bytes(), &guess()).expect("a batch");
+            let mut rows = Rows::new(batch.body.as_bytes()).expect("a batch");
+            again.add_rows(0, &mut rows, &guess(), |_| ()).expect("a batch");
         }
         assert_eq!(again.refused(), &[]);
         assert_eq!((again.events(), again.markets()), (first.events(), first.markets()));
