@@ -79,6 +79,20 @@ impl<'a> Fields<'a> {
         self.fields.iter().map(|field| field.name.as_ref())
     }
 
+    /// The object with `raw` as the field `name`.
+    pub(super) fn with(mut self, name: &'static str, raw: &'a str) -> Self {
+        match self.fields.iter_mut().find(|field| field.name == name) {
+            Some(field) => field.raw = raw,
+            None => self.fields.push(Part { name: Cow::Borrowed(name), raw }),
+        }
+        self
+    }
+
+    /// The object without the blanks between its tokens.
+    pub(super) fn compact(&self) -> String {
+        render(self.fields.iter())
+    }
+
     /// The object without the field `left_out`; nothing else changes but the blanks between tokens, which go.
     pub(super) fn without(&self, left_out: &str) -> String {
         render(self.fields.iter().filter(|field| field.name != left_out))

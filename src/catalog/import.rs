@@ -29,25 +29,15 @@ pub struct Place {
     pub bytes: u32,
     /// The number of the file's row that holds it, from 1.
     pub row: u32,
-    /// The place of the value of `events` within the object; empty if it has none.
-    events: Span,
 }
 
-impl Place {
-    /// `object`, the one at this place, with its `events` replaced by the bare id of `event`, in a
-    /// form that an import reads again.
-    #[must_use]
-    pub fn with_event(&self, object: &str, event: Option<&str>) -> String {
-        let events =
-            event.map_or_else(|| "[]".to_owned(), |key| format!("[{{\"id\":{}}}]", fields::quoted(key)));
-        if self.events.is_empty() {
-            let inner = object.strip_suffix('}').expect("an object ends in a brace").trim_end();
-            let comma = if inner.ends_with('{') { "" } else { "," };
-            return format!("{inner}{comma}\"events\":{events}}}");
-        }
-        let (before, rest) = object.split_at(self.events.start());
-        format!("{before}{events}{}", &rest[self.events.bytes() as usize..])
-    }
+/// A market's object as a row that an import reads again: without blanks between tokens, and with the bare id of `event`
+/// for its events. `None` if `object` is no object.
+#[must_use]
+pub fn market_row(object: &str, event: Option<&str>) -> Option<String> {
+    let whole = fields::with_whole_characters(object);
+    let events = event.map_or_else(|| "[]".to_owned(), |key| format!("[{{\"id\":{}}}]", fields::quoted(key)));
+    Some(Fields::parse(&whole)?.with("events", &events).compact())
 }
 
 /// The row that is being read.
@@ -237,8 +227,7 @@ impl Import {
             let row = format!("{row}, market {}", index + 1);
             match Fields::parse(market) {
                 Some(fields) => {
-                    let object = Span::within(whole, market);
-                    self.add_market(object, market, &fields, &row, key.clone(), defaults);
+                    self.add_market(Span::within(whole, market), &fields, &row, key.clone(), defaults);
                 }
                 None => {
                     self.refuse(Refused::new(&row, "row", market, "a market object of at most 1024 fields"))
@@ -262,7 +251,7 @@ impl Import {
                 key = key.or(kept);
             }
         }
-        self.add_market(Span::within(whole, whole), whole, fields, row, key, defaults);
+        self.add_market(Span::within(whole, whole), fields, row, key, defaults);
     }
 
     fn keep_event(&mut self, fields: &Fields<'_>, row: &str) -> Option<String> {
@@ -283,11 +272,10 @@ impl Import {
         Some(key)
     }
 
-    /// `object` is the market's text as written in its row, at `span`.
+    /// `span` is the place of the market's object in its row.
     fn add_market(
         &mut self,
         span: Span,
-        object: &str,
         fields: &Fields<'_>,
         row: &str,
         event: Option<String>,
@@ -300,9 +288,6 @@ impl Import {
                     offset: self.here.offset + span.start() as u64,
                     bytes: span.bytes(),
                     row: self.here.row,
-                    events: fields
-                        .raw("events")
-                        .map_or(Span::default(), |events| Span::within(object, events)),
                 };
                 self.keep_market(market, place);
             }
@@ -362,3 +347,6 @@ impl Import {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

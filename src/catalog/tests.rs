@@ -528,7 +528,7 @@ fn surveyed(files: &[&[u8]]) -> (Import, Vec<String>) {
         let place = import.place(market).expect("a survey knows all places");
         let mut rows = Rows::new(files[place.file as usize]).expect("a file");
         let object = rows.cut(place.offset, place.bytes).expect("it is still there");
-        place.with_event(object, import.markets()[market].event.as_deref())
+        market_row(object, import.markets()[market].event.as_deref()).expect("an object")
     };
     let texts = (0..import.markets().len()).map(cut).collect();
     (import, texts)

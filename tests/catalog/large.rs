@@ -2,6 +2,7 @@
 
 use crate::common::exchange::{Plan, outcry, said};
 use crate::common::folder;
+use crate::common::wire::Connection;
 use crate::site::{Site, column};
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
@@ -88,6 +89,29 @@ fn rows_for_which_there_is_no_room_are_refused_as_the_operators_own_market_is() 
     let last = format!("not taken: market {}: {refusal} (", FIRST_ID + 15);
     assert!(said(&imported).lines().any(|line| line.starts_with(&last)), "{}", said(&imported));
     exchange.stop();
+}
+
+#[test]
+fn blanks_between_a_markets_tokens_are_not_sent() {
+    let mut row = rows()[0].to_string();
+    row.insert_str(1, &" ".repeat(2 << 20));
+    let (_folder, path) = written("blanks.json", row.as_bytes());
+    let mut site = Site::dev();
+    let (whole, said) = site.import_file(&path);
+    assert!(whole && said.contains("markets: 1 added"), "{said}");
+    assert_eq!(site.read(&format!("/markets/{FIRST_ID}"))["question"], "Number 0?");
+    site.exchange.stop();
+}
+
+#[test]
+fn a_body_is_never_unpacked() {
+    let mut packer = GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    packer.write_all(json!(&rows()[..1]).to_string().as_bytes()).unwrap();
+    let site = Site::dev();
+    let mut admin = Connection::open(site.exchange.admin);
+    let answer = admin.request("POST", "/import", "", &packer.finish().unwrap()).unwrap();
+    assert_eq!((answer.status, &answer.json()["got"]), (400, &json!("not UTF-8, so not JSON")));
+    site.exchange.stop();
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
 use super::survey::{File, place_name};
-use crate::catalog::{Fields, Import, Place, Rows, items};
+use crate::catalog::{Fields, FileFault, Import, Rows, items, market_row};
 use crate::server::operator::client::{Client, Requests};
 use crate::server::operator::market::on_one_line;
 
@@ -171,12 +171,13 @@ impl Cargo<'_> {
         give(batch)
     }
 
-    /// A market's text with the bare name of its event. `open` is the file that is being read.
+    /// A market's text, without blanks that would make it longer than a request may be, and with the bare name of its
+    /// event. `open` is the file that is being read.
     fn market<'f>(&'f self, market: usize, open: &mut Option<(u32, Rows<'f>)>) -> Result<String, String> {
         let row = &self.import.markets()[market];
-        let event = row.event.as_deref();
+        let sent = |object: &str| market_row(object, row.event.as_deref());
         let Some(place) = self.import.place(market) else {
-            return Ok(Place::default().with_event(&row.text, event));
+            return Ok(sent(&row.text).expect("texts of markets were rendered here"));
         };
         let file = &self.files[place.file as usize];
         let rows = match open {
@@ -184,7 +185,7 @@ impl Cargo<'_> {
             _ => &mut open.insert((place.file, file.rows()?)).1,
         };
         let object = rows.cut(place.offset, place.bytes).map_err(|fault| file.named(&fault))?;
-        Ok(place.with_event(object, event))
+        sent(object).ok_or_else(|| file.named(&FileFault::Changed))
     }
 
     /// The first and the last row of a batch, as people find them.
