@@ -11,12 +11,13 @@
 //! | `order`, `select` | columns and pages, filters and lists |
 //! | `search` | finding by words |
 //!
-//! A file is an array of markets, of events with their markets inside, of tags, series or creators,
-//! a mixture of these, or one such object, plain or gzipped. [`Import`] turns it into
-//! [`ImportedEvent`]s, [`ImportedItem`]s and [`ImportedMarket`]s, names every row that it cannot
-//! take, and merges rows that repeat each other. [`Import::survey`] does this for files of any
-//! length: it keeps a market's [`Place`] in its file, not its text. [`Import::read`] does it for a
-//! request's body, which is never gzipped. [`step`] decides what is new to an exchange that already has rows.
+//! A file is an array of markets, of events with their markets inside, of tags, of series with their
+//! events inside, of creators, a mixture of these, one such object, or a page as venues answer lists by
+//! cursor, plain or gzipped. [`Import`] turns it into [`ImportedEvent`]s, [`ImportedItem`]s and
+//! [`ImportedMarket`]s, names every row that it cannot take, and merges rows that repeat each other.
+//! [`Import::survey`] does this for files of any length: it keeps a market's [`Place`] in its file, not
+//! its text. [`Import::read`] does it for a request's body, which is never gzipped. [`step`] decides what
+//! is new to an exchange that already has rows.
 //!
 //! - The **newer** `updatedAt` wins, whichever was read first. What the newer text of an event does
 //!   not mention stays: a market carries an abridged copy of its event.

@@ -10,7 +10,7 @@ use std::hash::Hasher;
 
 use super::Refused;
 use super::event::ImportedEvent;
-use super::fields::{self, Fields};
+use super::fields::{self, FIELDS_MAX, Fields};
 use super::file::FileFault;
 use super::item::ImportedItem;
 use super::market::{ImportedMarket, MarketDefaults};
@@ -31,13 +31,55 @@ pub struct Place {
     pub row: u32,
 }
 
-/// A market's object as a row that an import reads again: without blanks between tokens, and with the bare id of `event`
-/// for its events. `None` if `object` is no object.
+/// A market's object as a row that an import reads again: without blanks between tokens, and with the bare id
+/// of `event` for its events. `None` if `object` is no object.
 #[must_use]
 pub fn market_row(object: &str, event: Option<&str>) -> Option<String> {
     let whole = fields::with_whole_characters(object);
     let events = event.map_or_else(|| "[]".to_owned(), |key| format!("[{{\"id\":{}}}]", fields::quoted(key)));
     Some(Fields::parse(&whole)?.with("events", &events).compact())
+}
+
+/// A list of objects within a row.
+#[derive(Clone, Copy)]
+struct List {
+    field: &'static str,
+    /// What one of them is called.
+    one: &'static str,
+    allowed: &'static str,
+    allowed_one: &'static str,
+}
+
+const EVENTS: List = List {
+    field: "events",
+    one: "event",
+    allowed: "an array of event objects",
+    allowed_one: "an event object of at most 1024 fields",
+};
+
+const MARKETS: List = List {
+    field: "markets",
+    one: "market",
+    allowed: "an array of market objects",
+    allowed_one: "a market object of at most 1024 fields",
+};
+
+/// The event with `series` as its series, if it names none and does not become too large.
+fn in_series<'a>(event: &Fields<'a>, series: &'a str) -> Option<Fields<'a>> {
+    let names_none = match event.raw("series") {
+        None => true,
+        Some(raw) => fields::items(raw).is_some_and(|named| named.is_empty()),
+    };
+    let with = event.clone().with("series", series);
+    let fits = with.names().count() <= FIELDS_MAX && ImportedEvent::read(&with, "").is_ok();
+    (names_none && fits).then_some(with)
+}
+
+/// True if this is what stands around the rows of a page by cursor.
+fn is_page(fields: &Fields<'_>) -> bool {
+    let mut names = fields.names();
+    (fields.has("events") || fields.has("markets"))
+        && names.all(|name| ["events", "markets", "next_cursor"].contains(&name))
 }
 
 /// The row that is being read.
@@ -160,8 +202,7 @@ impl Import {
         self.repeated
     }
 
-    /// A row that is no item (see [`ImportedItem`]) is an event if it holds markets, or if it has a
-    /// title and none of a market's fields; else a market.
+    /// Takes a row in. What stands around the rows of a page by cursor is taken off, and they are rows.
     fn add_row(&mut self, raw: &str, row: &str, defaults: &MarketDefaults) -> Result<(), FileFault> {
         let raw = &*fields::with_whole_characters(raw);
         let Some(row_fields) = Fields::parse(raw) else {
@@ -171,17 +212,36 @@ impl Import {
             self.refuse(Refused::new(row, "row", raw, "an event or market object of at most 1024 fields"));
             return Ok(());
         };
-        if let Some(kind) = ImportedItem::kind_of(&row_fields) {
-            self.add_item(kind, &row_fields, row);
+        if !is_page(&row_fields) {
+            self.add_object(raw, raw, &row_fields, row, defaults);
             return Ok(());
         }
-        let is_market = ["conditionId", "clobTokenIds", "question"].iter().any(|name| row_fields.has(name));
-        if row_fields.has("markets") || (!is_market && row_fields.has("title")) {
-            self.add_event(raw, &row_fields, row, defaults);
-        } else {
-            self.add_market_of_array(raw, &row_fields, row, defaults);
+        for list in [EVENTS, MARKETS] {
+            self.each_of(&row_fields, list, row, |import, object, fields, row| {
+                import.add_object(raw, object, fields, row, defaults);
+            });
         }
         Ok(())
+    }
+
+    /// Takes in `object`, which stands in the row `whole` or is it. One that is no item (see [`ImportedItem`])
+    /// is an event if it holds markets, or if it has a title and none of a market's fields; else a market.
+    fn add_object(
+        &mut self,
+        whole: &str,
+        object: &str,
+        fields: &Fields<'_>,
+        row: &str,
+        defaults: &MarketDefaults,
+    ) {
+        let is_market = ["conditionId", "clobTokenIds", "question"].iter().any(|name| fields.has(name));
+        if let Some(kind) = ImportedItem::kind_of(fields) {
+            self.add_item(whole, kind, fields, row, defaults);
+        } else if fields.has("markets") || (!is_market && fields.has("title")) {
+            self.add_event(whole, fields, row, defaults);
+        } else {
+            self.add_market_of_array(whole, object, fields, row, defaults);
+        }
     }
 
     fn refuse(&mut self, refused: Refused) {
@@ -189,20 +249,48 @@ impl Import {
         self.refused_at.push((self.here.file, self.here.row));
     }
 
-    /// A series brings its events, which belong to it whether they say so or not.
-    fn add_item(&mut self, kind: ItemKind, fields: &Fields<'_>, row: &str) {
+    /// Calls `take` for each object of a list within `row`; whatever else stands there is refused.
+    fn each_of(
+        &mut self,
+        fields: &Fields<'_>,
+        list: List,
+        row: &str,
+        mut take: impl FnMut(&mut Self, &str, &Fields<'_>, &str),
+    ) {
+        let Some(raw) = fields.raw(list.field) else {
+            return;
+        };
+        let Some(objects) = fields::items(raw) else {
+            return self.refuse(Refused::new(row, list.field, raw, list.allowed));
+        };
+        for (object, number) in objects.into_iter().zip(1..) {
+            let row = format!("{row}, {} {number}", list.one);
+            match Fields::parse(object) {
+                Some(fields) => take(self, object, &fields, &row),
+                None => self.refuse(Refused::new(&row, "row", object, list.allowed_one)),
+            }
+        }
+    }
+
+    /// A series brings its events with their markets. An event that names no series belongs to it.
+    fn add_item(
+        &mut self,
+        whole: &str,
+        kind: ItemKind,
+        fields: &Fields<'_>,
+        row: &str,
+        defaults: &MarketDefaults,
+    ) {
         let item = match ImportedItem::read(kind, fields, row) {
             Ok(item) => item,
             Err(refused) => return self.refuse(refused),
         };
-        let series = format!("{{\"series\":[{}]}}", item.text);
-        let in_series = Fields::parse(&series).expect("texts of items were rendered here");
-        let events = fields.raw("events").filter(|_| kind == ItemKind::Series).and_then(fields::items);
-        for event in events.unwrap_or_default() {
-            let text = Fields::parse(event).and_then(|event| event.with_rest_of(&in_series));
-            if let Some(event) = text.as_deref().and_then(Fields::parse) {
-                self.keep_event(&event, row);
-            }
+        if kind == ItemKind::Series {
+            let series = format!("[{}]", item.text);
+            self.each_of(fields, EVENTS, row, |import, _, event, row| {
+                let named = in_series(event, &series);
+                import.add_event(whole, named.as_ref().unwrap_or(event), row, defaults);
+            });
         }
         let place = (kind, item.key.clone());
         if let Some(&index) = self.item_index.get(&place) {
@@ -215,43 +303,27 @@ impl Import {
 
     fn add_event(&mut self, whole: &str, fields: &Fields<'_>, row: &str, defaults: &MarketDefaults) {
         let key = self.keep_event(fields, row);
-        let Some(raw) = fields.raw("markets") else {
-            return;
-        };
         let row = key.as_ref().map_or_else(|| row.to_owned(), |key| format!("event {key}"));
-        let Some(markets) = fields::items(raw) else {
-            self.refuse(Refused::new(&row, "markets", raw, "an array of market objects"));
-            return;
-        };
-        for (index, market) in markets.into_iter().enumerate() {
-            let row = format!("{row}, market {}", index + 1);
-            match Fields::parse(market) {
-                Some(fields) => {
-                    self.add_market(Span::within(whole, market), &fields, &row, key.clone(), defaults);
-                }
-                None => {
-                    self.refuse(Refused::new(&row, "row", market, "a market object of at most 1024 fields"))
-                }
-            }
-        }
+        self.each_of(fields, MARKETS, &row, |import, market, fields, row| {
+            import.add_market(Span::within(whole, market), fields, row, key.clone(), defaults);
+        });
     }
 
     /// A market of an array carries the event that holds it; if it carries several, the first counts.
     fn add_market_of_array(
         &mut self,
         whole: &str,
+        object: &str,
         fields: &Fields<'_>,
         row: &str,
         defaults: &MarketDefaults,
     ) {
         let mut key = None;
-        for event in fields.raw("events").and_then(fields::items).unwrap_or_default() {
-            if let Some(event) = Fields::parse(event) {
-                let kept = self.keep_event(&event, row);
-                key = key.or(kept);
-            }
-        }
-        self.add_market(Span::within(whole, whole), fields, row, key, defaults);
+        self.each_of(fields, EVENTS, row, |import, _, event, row| {
+            let kept = import.keep_event(event, row);
+            key = key.take().or(kept);
+        });
+        self.add_market(Span::within(whole, object), fields, row, key, defaults);
     }
 
     fn keep_event(&mut self, fields: &Fields<'_>, row: &str) -> Option<String> {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::domain::{FeeSchedule, ItemKind, Mode, Payout, Shares, Tick};
 
-fn defaults() -> MarketDefaults {
+pub(super) fn defaults() -> MarketDefaults {
     MarketDefaults {
         tick: Tick::new(100).expect("a tick"),
         min_size: Shares(5_000_000),
@@ -11,7 +11,7 @@ fn defaults() -> MarketDefaults {
     }
 }
 
-fn read(text: &str) -> Import {
+pub(super) fn read(text: &str) -> Import {
     Import::read(text.as_bytes(), &defaults()).expect("a file")
 }
 
@@ -25,14 +25,14 @@ fn read_all(files: &[&[u8]]) -> Import {
 }
 
 /// A market row with `more` fields in front; `n` makes its id, question, condition and tokens.
-fn row(n: u32, more: &str) -> String {
+pub(super) fn row(n: u32, more: &str) -> String {
     format!(
         r#"{{{more}"id":"{n}","question":"Q{n}?","conditionId":"0x{n:064x}","clobTokenIds":"[\"{n}1\", \"{n}2\"]"}}"#
     )
 }
 
 #[track_caller]
-fn only(text: &str) -> ImportedMarket {
+pub(super) fn only(text: &str) -> ImportedMarket {
     let import = read(text);
     assert_eq!(import.refused(), &[]);
     import.markets().first().expect("one market").clone()
@@ -570,7 +570,7 @@ fn a_survey_finds_what_a_reading_finds() {
     assert_same_by_survey(&[second.as_bytes(), first.as_bytes()]);
     let (import, _) = surveyed(&[second.as_bytes(), first.as_bytes()]);
     let places: Vec<_> = import.refused_rows().map(|(at, refused)| (at, refused.row.as_str())).collect();
-    assert_eq!(places, [((1, 2), "market x"), ((1, 4), "row 4"), ((1, 5), "row 5")]);
+    assert_eq!(places, [((1, 2), "market x"), ((1, 4), "row 4"), ((1, 5), "row 5, event 1")]);
 }
 
 #[test]
