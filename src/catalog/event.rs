@@ -1,5 +1,6 @@
 //! One event of a file.
 
+use super::facts::words;
 use super::fields::{self, Fields};
 use super::{EVENT_KEY_BYTES_MAX, Moment, Refused, TEXT_BYTES_MAX, TEXT_DEPTH_MAX};
 
@@ -17,9 +18,8 @@ pub struct ImportedEvent {
 impl ImportedEvent {
     /// Reads one event object; `row` names it until its id is known.
     pub(super) fn read(fields: &Fields<'_>, row: &str) -> Result<Self, Refused> {
-        let key = key_of(fields).ok_or_else(|| {
-            Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
-        })?;
+        let key = key_of(fields)
+            .ok_or_else(|| Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), ID_RULE))?;
         let text = fields.without("markets");
         may_be_text(&format!("event {key}"), &text)?;
         Ok(Self { key, updated: updated(fields), text })
@@ -55,6 +55,9 @@ impl ImportedEvent {
     }
 }
 
+/// What the id of an event or item may be.
+pub(super) const ID_RULE: &str = "a text of 1 to 64 bytes, or a number";
+
 /// Refuses the text of `row` if it fits in no frame, or nests deeper than clients read.
 pub(super) fn may_be_text(row: &str, text: &str) -> Result<(), Refused> {
     if TEXT_BYTES_MAX < text.len() {
@@ -85,5 +88,5 @@ pub(super) fn updated(fields: &Fields<'_>) -> Moment {
 }
 
 fn key_of(fields: &Fields<'_>) -> Option<String> {
-    fields.words("id").filter(|key| (1..=EVENT_KEY_BYTES_MAX).contains(&key.len()))
+    Some(words(fields.raw("id")?)).filter(|key| (1..=EVENT_KEY_BYTES_MAX).contains(&key.len()))
 }

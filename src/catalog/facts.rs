@@ -294,7 +294,7 @@ const ADDRESS_BYTES: usize = 20;
 const WORD_BYTES: usize = 32;
 
 /// The content of a string, or a number as written; else empty.
-fn words(raw: &str) -> String {
+pub(super) fn words(raw: &str) -> String {
     match raw.as_bytes().first() {
         Some(b'"') => as_text(raw).unwrap_or_default(),
         Some(b'-' | b'0'..=b'9') => raw.to_owned(),

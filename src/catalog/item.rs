@@ -1,6 +1,6 @@
 //! One tag, series or creator that is a row of its own.
 
-use super::event::{ImportedEvent, event_key, may_be_text, updated};
+use super::event::{ID_RULE, ImportedEvent, event_key, may_be_text, updated};
 use super::fields::Fields;
 use super::{EVENT_KEY_BYTES_MAX, Moment, Refused};
 use crate::domain::ItemKind;
@@ -38,9 +38,8 @@ impl ImportedItem {
     /// Reads one object; `row` names it until its id is known.
     pub(super) fn read(kind: ItemKind, fields: &Fields<'_>, row: &str) -> Result<Self, Refused> {
         let text = fields.without("events");
-        let key = event_key(&text).ok_or_else(|| {
-            Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), "an id of 1 to 64 bytes")
-        })?;
+        let key = event_key(&text)
+            .ok_or_else(|| Refused::new(row, "id", fields.raw("id").unwrap_or("nothing"), ID_RULE))?;
         debug_assert!(key.len() <= EVENT_KEY_BYTES_MAX, "ids are bounded where they are read");
         may_be_text(&format!("{} {key}", kind.text()), &text)?;
         Ok(Self { kind, key, updated: updated(fields), text })

@@ -11,8 +11,9 @@ use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::fee::RATE_ONE;
 use crate::domain::{ConditionId, FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
 
-/// Ids from here on are no numbers to JSON readers, and leave none for markets to come.
-const ID_MAX: u64 = 1 << 53;
+/// Ids from here on are not taken. The exchange's own ids go up from the highest, and beyond 2^53 JSON readers in
+/// JavaScript take two for one: as many as are below this are left for them.
+const ID_MAX: u64 = 1 << 52;
 
 /// The terms of a market where its row names none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,7 +31,7 @@ pub struct MarketDefaults {
 pub struct ImportedMarket {
     /// Its condition: its name in all files.
     pub condition: ConditionId,
-    /// Its id in the file if that is a number below 2^53; else the exchange gives it one.
+    /// Its id in the file if that is a number below 2^52; else the exchange gives it one.
     pub market_id: Option<u64>,
     /// Its question; zero where the row has none.
     pub question: Word,
@@ -182,7 +183,8 @@ impl Reader<'_> {
         texts(raw)
             .filter(|labels| labels.iter().all(good))
             .and_then(|labels| <[String; 2]>::try_from(labels).ok())
-            .ok_or_else(|| self.wrong("outcomes", "two labels of 1 to 128 bytes"))
+            .filter(|[zero, one]| zero != one)
+            .ok_or_else(|| self.wrong("outcomes", "two labels that differ, of 1 to 128 bytes"))
     }
 
     fn tick(&self, defaults: &MarketDefaults) -> Result<Tick, Refused> {

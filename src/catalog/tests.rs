@@ -196,7 +196,11 @@ fn every_row_that_cannot_be_taken_is_named() {
         ),
         (
             r#""outcomes":"[\"A\",\"B\",\"C\"]","#,
-            r#"market 1: outcomes: got "[\"A\",\"B\",\"C\"]"; allowed: two labels of 1 to 128 bytes"#,
+            r#"market 1: outcomes: got "[\"A\",\"B\",\"C\"]"; allowed: two labels that differ, of 1 to 128 bytes"#,
+        ),
+        (
+            r#""outcomes":["Yes","Yes"],"#,
+            r#"market 1: outcomes: got ["Yes","Yes"]; allowed: two labels that differ, of 1 to 128 bytes"#,
         ),
         (
             r#""questionID":"0x1","#,
@@ -217,7 +221,7 @@ fn every_row_that_cannot_be_taken_is_named() {
             "row 1: row: got 7; allowed: an event or market object of at most 1024 fields",
             "row 2: conditionId: got nothing; allowed: 0x and 64 hex digits",
             "event 9: markets: got {}; allowed: an array of market objects",
-            "row 4: id: got nothing; allowed: an id of 1 to 64 bytes",
+            "row 4: id: got nothing; allowed: a text of 1 to 64 bytes, or a number",
         ]
     );
 }

@@ -73,6 +73,8 @@ fn what_a_market_calls_its_events_is_taken_or_named() {
         (r#"{"id":"5"}"#, r#"row 1: events: got {"id":"5"}; allowed: an array of event objects"#),
         (r#""5""#, r#"row 1: events: got "5"; allowed: an array of event objects"#),
         ("[5]", "row 1, event 1: row: got 5; allowed: an event object of at most 1024 fields"),
+        (r#"[{"id":true}]"#, "row 1, event 1: id: got true; allowed: a text of 1 to 64 bytes, or a number"),
+        (r#"[{"id":{}}]"#, "row 1, event 1: id: got {}; allowed: a text of 1 to 64 bytes, or a number"),
     ] {
         check(&format!("[{}]", row(1, &format!(r#""events":{events},"#))), &[], &["market 1"], &[said]);
     }
@@ -133,4 +135,16 @@ fn a_row_is_sent_without_the_blanks_between_its_tokens() {
         assert_eq!(market_row(object, event).as_deref(), Some(sent));
     }
     assert_eq!(market_row("{]", None), None);
+}
+
+#[test]
+fn an_id_leaves_room_for_those_that_the_exchange_gives() {
+    for (id, taken) in [
+        (4_503_599_627_370_495, Some(4_503_599_627_370_495)),
+        (4_503_599_627_370_496, None),
+        (9_007_199_254_740_991_u64, None),
+    ] {
+        let market = only(&row(1, "").replace(r#""id":"1""#, &format!(r#""id":"{id}""#)));
+        assert_eq!(market.market_id, taken);
+    }
 }
