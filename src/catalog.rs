@@ -20,7 +20,8 @@
 //! is new to an exchange that already has rows.
 //!
 //! - The **newer** `updatedAt` wins, whichever was read first. What the newer text of an event does
-//!   not mention stays: a market carries an abridged copy of its event.
+//!   not mention stays: a market carries an abridged copy of its event. Where several older texts
+//!   mention it, the order in which they are read decides whose value stays.
 //! - **Unknown fields survive**: texts are the raw JSON, less the blanks between tokens and the
 //!   nested `events` (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live

@@ -38,21 +38,28 @@ impl ImportedEvent {
         Fields::parse(&self.text).is_some_and(|fields| fields.names().count() == 1)
     }
 
-    /// Merges another text of the same event into this one. Which one comes first makes no
-    /// difference: the newer leads, and of two of the same instant the longer. Where both together are too long, the one
-    /// that leads is left alone.
+    /// Merges another text of the same event into this one.
     pub(super) fn absorb(&mut self, other: &Self) {
-        // Every market of an event carries a copy of it, and nearly all copies are equal.
-        if self.text == other.text {
-            return;
-        }
-        let rank = |event: &Self| (event.updated, event.text.len(), event.text.clone());
-        let (newer, older) = if rank(self) >= rank(other) { (&*self, other) } else { (other, &*self) };
-        let fields = Fields::parse(&newer.text).zip(Fields::parse(&older.text));
-        let (lead, rest) = fields.expect("texts of events were rendered here");
-        self.text = together(&newer.text, &lead, &rest);
-        self.updated = self.updated.max(other.updated);
+        merge((&mut self.updated, &mut self.text), (other.updated, &other.text));
     }
+}
+
+/// Merges another text of the same event or item into `text`, which is of the instant `at`. Which of the two
+/// comes first makes no difference: the newer leads, and of two of the same instant the longer. Where both
+/// together are too long, the one that leads is left alone. Of more than two texts the newest leads all the
+/// same, but a field that only older ones have may be of any of those: where it came from is not kept.
+pub(super) fn merge((at, text): (&mut Moment, &mut String), (other_at, other): (Moment, &str)) {
+    // Every market of an event carries a copy of it, and nearly all copies are equal.
+    if text == other {
+        return;
+    }
+    let here = (*at, text.len(), text.as_str());
+    let there = (other_at, other.len(), other);
+    let [older, newer] = if here < there { [here.2, other] } else { [other, here.2] };
+    let fields = Fields::parse(newer).zip(Fields::parse(older));
+    let (lead, rest) = fields.expect("texts were rendered here");
+    *text = together(newer, &lead, &rest);
+    *at = other_at.max(*at);
 }
 
 /// What the id of an event or item may be.

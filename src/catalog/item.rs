@@ -1,6 +1,6 @@
 //! One tag, series or creator that is a row of its own.
 
-use super::event::{ID_RULE, ImportedEvent, event_key, may_be_text, updated};
+use super::event::{ID_RULE, event_key, may_be_text, merge, updated};
 use super::fields::Fields;
 use super::{EVENT_KEY_BYTES_MAX, Moment, Refused};
 use crate::domain::ItemKind;
@@ -45,15 +45,8 @@ impl ImportedItem {
         Ok(Self { kind, key, updated: updated(fields), text })
     }
 
-    /// Merges another text of the same item into this one; see [`ImportedEvent::absorb`].
+    /// Merges another text of the same item into this one.
     pub(super) fn absorb(&mut self, other: &Self) {
-        let of = |item: &Self| ImportedEvent {
-            key: item.key.clone(),
-            updated: item.updated,
-            text: item.text.clone(),
-        };
-        let mut merged = of(self);
-        merged.absorb(&of(other));
-        (self.updated, self.text) = (merged.updated, merged.text);
+        merge((&mut self.updated, &mut self.text), (other.updated, &other.text));
     }
 }

@@ -148,3 +148,18 @@ fn an_id_leaves_room_for_those_that_the_exchange_gives() {
         assert_eq!(market.market_id, taken);
     }
 }
+
+#[test]
+fn of_copies_of_an_event_the_newest_leads_in_any_order() {
+    let copy = |day: u8, more: &str| {
+        format!(r#"{{"id":"5","title":"T{day}",{more}"updatedAt":"2026-03-0{day}T00:00:00Z","markets":[]}}"#)
+    };
+    let copies = [copy(3, ""), copy(1, r#""ticker":"OLDEST","#), copy(2, r#""ticker":"MIDDLE","#)];
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let rows = order.map(|copy: usize| copies[copy].clone()).join(",");
+        let import = read(&format!("[{rows}]"));
+        let event = Fields::parse(&import.events()[0].text).expect("an object");
+        assert_eq!(event.text("title").as_deref(), Some("T3"), "{order:?}");
+        assert!(event.text("ticker").is_some(), "what the newest leaves out stays");
+    }
+}

@@ -1,7 +1,7 @@
 //! `outcry import gamma FILE…`: reads files here, sends rows in batches, says what came of each.
 //!
-//! 1. **Survey.** All files are read row by row and merged before anything is sent, so their order
-//!    makes no difference, and a fault anywhere sends nothing. Texts of events and items are kept;
+//! 1. **Survey.** All files are read row by row and merged before anything is sent, so the newest row leads wherever it
+//!    stands, and a fault anywhere sends nothing. Texts of events and items are kept;
 //!    of a market only where it stands, so that memory is bounded by the number of rows, not by
 //!    their length.
 //! 2. **Sending.** Files are read again, and rows go out as Gamma JSON: items, then events, then the
