@@ -79,6 +79,7 @@ pub use order::{
 pub use rows::Rows;
 pub use select::{Between, Filter};
 pub use sheet::{EVENT, Form, Kind, MARKET, Sheet, Span};
+pub(crate) use shelf::slug_of;
 pub use shelf::{Item, Shelf, Shown, Source, Texts};
 pub use step::{
     KnownMarket, LIVE_RESULT, LIVE_TICK, MarketStep, MarketUpdate, TextStep, market_step, text_step,

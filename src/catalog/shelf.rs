@@ -305,7 +305,7 @@ fn may_be_key(key: &str) -> bool {
 }
 
 /// A name as a segment of a path: letters and digits in lower case, each run of anything else one dash.
-fn slug_of(name: &str) -> String {
+pub(crate) fn slug_of(name: &str) -> String {
     let words = name.split(|letter: char| !letter.is_alphanumeric()).filter(|word| !word.is_empty());
     words.collect::<Vec<_>>().join("-").to_lowercase()
 }

@@ -172,12 +172,23 @@ fn fees_are_shown_as_they_are_charged_here() {
 fn the_operators_own_market_is_in_the_catalog() {
     let mut site = Site::dev();
     assert!(site.import(&rows()).0);
-    for more in [&[][..], &["--event", "both"]] {
-        site.exchange.operator(&[&["market", "create", "Is it \"here\"?"], more].concat());
-    }
-    let own = site.read("/markets?slug=is-it-here&ascending=true");
-    let own = own.as_array().unwrap();
-    assert_eq!(own.len(), 2);
+    let made: Vec<Value> = [
+        ("Is it \"here\"?", &[][..], "is-it-here"),
+        ("Is it \"here\"?", &["--event", "both"], "is-it-here-{}"),
+        ("雨?", &[], "雨"),
+        ("???", &[], "{}"),
+        ("Q702", &[], "q702-{}"),
+    ]
+    .into_iter()
+    .map(|(question, more, slug)| {
+        let made = site.exchange.operator(&[&["market", "create", question], more].concat());
+        let id = made["marketId"].to_string();
+        let market = site.read(&format!("/markets/{id}"));
+        assert_eq!(market["slug"], slug.replace("{}", &id), "{question}");
+        market
+    })
+    .collect();
+    let own = &made[..2];
     assert_eq!(own[0]["events"], json!([]));
     assert_eq!(own[1]["events"][0]["id"], "500");
     for market in own {

@@ -7,6 +7,7 @@
 use super::act::{refused, refused_by_shard, registrar_of, said};
 use super::desk::{self, Place};
 use super::request::{NewMarket, Refusal};
+use crate::catalog::slug_of;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Mode, OrderId, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
 use crate::journal::layout::ActKind;
@@ -142,11 +143,15 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
         })?),
     };
     let defaults = core.shared.plan.market_defaults;
+    let slug = slug_of(&market.question);
+    let needs_number =
+        slug.is_empty() || desk::reader(core).catalog().markets_by_slug(&slug).next().is_some();
     Ok(Box::new(move |trade, now| {
         let registrar = registrar_of(trade);
         let names = registrar.next_market_names();
         let min_size = market.min_size.unwrap_or(defaults.min_size);
-        let text = text_of(&market, &names, min_size.0, now);
+        let slug = if needs_number { numbered(&slug, names.market_id) } else { slug.clone() };
+        let text = text_of(&market, &names, &slug, min_size.0, now);
         let new = registrar::NewMarket {
             event,
             market_id: None,
@@ -181,7 +186,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
 }
 
 /// What an operator's market says about itself, in Gamma form.
-fn text_of(market: &NewMarket, names: &MarketNames, min_size: u64, now: TimeMs) -> String {
+fn text_of(market: &NewMarket, names: &MarketNames, slug: &str, min_size: u64, now: TimeMs) -> String {
     let list = |write: &dyn Fn(&mut Writer<'_>)| {
         let mut inner = Vec::new();
         let mut json = Writer::new(&mut inner);
@@ -200,12 +205,7 @@ fn text_of(market: &NewMarket, names: &MarketNames, min_size: u64, now: TimeMs) 
     let mut json = Writer::new(&mut out);
     json.open_object().key("id").number_text(names.market_id).key("question").text(&market.question);
     json.key("conditionId").condition(&names.condition).key("questionID").hex(names.question.as_bytes());
-    json.key("slug")
-        .text(&slug(&market.question))
-        .key("outcomes")
-        .text(&labels)
-        .key("clobTokenIds")
-        .text(&tokens);
+    json.key("slug").text(slug).key("outcomes").text(&labels).key("clobTokenIds").text(&tokens);
     json.key("orderPriceMinTickSize").ten_thousandths_number(market.tick.ten_thousandths());
     json.key("orderMinSize").millionths_number(min_size);
     for (name, value) in [("active", true), ("closed", false), ("archived", false), ("enableOrderBook", true)]
@@ -220,20 +220,7 @@ fn text_of(market: &NewMarket, names: &MarketNames, min_size: u64, now: TimeMs) 
     String::from_utf8(out).expect("the writer writes text")
 }
 
-/// A question as a path's segment: letters and digits, everything else one dash.
-fn slug(question: &str) -> String {
-    let words =
-        question.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
-    words.collect::<Vec<_>>().join("-").to_ascii_lowercase()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_question_becomes_a_slug() {
-        assert_eq!(slug("Will it rain, \"soon\"?"), "will-it-rain-soon");
-        assert_eq!(slug("???"), "");
-    }
+/// The slug of a market whose question makes none, or one that another market has.
+fn numbered(slug: &str, market_id: u64) -> String {
+    if slug.is_empty() { market_id.to_string() } else { format!("{slug}-{market_id}") }
 }

@@ -281,9 +281,9 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
 }
 
 fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
-    let allowed = "a text of 1 to 1024 bytes";
+    let allowed = "a text of 1 to 1024 bytes that is not blank";
     let question = text(fields, "question", allowed)?.unwrap_or_default();
-    if !(1..=QUESTION_BYTES_MAX).contains(&question.len()) {
+    if question.trim().is_empty() || QUESTION_BYTES_MAX < question.len() {
         return Err(wrong("question", &question, allowed));
     }
     let raw = fields.raw("outcomes").unwrap_or(r#"["Yes","No"]"#);
@@ -448,6 +448,7 @@ mod tests {
             ("/markets/7/resolve", "{}", "400 payout: "),
             ("/markets/7/tick", r#"{"tick":0.02}"#, "400 tick: 0.02"),
             ("/markets", "{}", "400 question: "),
+            ("/markets", r#"{"question":" \t\u3000"}"#, "400 question:  \t\u{3000}"),
             ("/markets", r#"{"question":"?","outcomes":["a"]}"#, r#"400 outcomes: ["a"]"#),
             ("/markets", r#"{"question":"?","outcomes":["a","a"]}"#, r#"400 outcomes: ["a","a"]"#),
             ("/mode", r#"{"mode":"off"}"#, "400 mode: off"),
