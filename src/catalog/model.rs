@@ -25,7 +25,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::closing::Closing;
 use super::facts::{EventFacts, MarketFacts};
-use super::order::{Column, IdKey, Value};
+use super::order::{Column, KeptValue, Value};
 use super::shelf::{Shelf, Source, Texts};
 use super::{Moment, event_key};
 use crate::domain::{ItemKind, TimeMs};
@@ -232,7 +232,7 @@ pub struct Catalog {
     event_ids: HashMap<String, u32>,
     event_slugs: Slugs,
     market_slugs: Slugs,
-    pub(super) event_order: BTreeSet<(IdKey, u32)>,
+    pub(super) event_order: BTreeSet<(KeptValue, u32)>,
     pub(super) market_order: BTreeSet<(u64, u32)>,
     /// By kind.
     shelves: [Shelf; ItemKind::ALL.len()],
@@ -321,7 +321,7 @@ impl Catalog {
         let facts = EventFacts::parse(text);
         if number as usize == self.events.len() {
             let key = event_key(text).unwrap_or_default();
-            self.event_order.insert((IdKey::of(&key), number));
+            self.event_order.insert((KeptValue::of(&key), number));
             self.event_ids.entry(key).or_insert(number);
             self.events.push(Event { added: texts.added(source), ..Event::default() });
         }

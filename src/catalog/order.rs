@@ -10,26 +10,39 @@ use std::cmp::Ordering;
 /// The most columns that one order may name.
 pub const ORDER_COLUMNS_MAX: usize = 3;
 
-/// An id as lists are ordered by it.
+/// A [`Value`] that is kept: an id as lists are ordered by it, or what a mark says of its row.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum IdKey {
-    /// One that is a number.
+pub(super) enum KeptValue {
+    /// A number.
     Number(u64),
     /// Any other.
     Text(String),
 }
 
-impl IdKey {
+impl KeptValue {
     /// The key of an id.
     pub(super) fn of(id: &str) -> Self {
-        match id_value(id) {
-            Value::Number(_) => Self::Number(id.parse().expect("it was parsed before")),
-            Value::Text(_) => Self::Text(id.to_owned()),
+        Self::from(id_value(id))
+    }
+
+    fn value(&self) -> Value<'_> {
+        match self {
+            Self::Number(number) => Value::Number(*number),
+            Self::Text(text) => Value::Text(text),
         }
     }
 }
 
-/// An id as a value to compare: in the order of [`IdKey`].
+impl From<Value<'_>> for KeptValue {
+    fn from(value: Value<'_>) -> Self {
+        match value {
+            Value::Number(number) => Self::Number(number),
+            Value::Text(text) => Self::Text(text.to_owned()),
+        }
+    }
+}
+
+/// An id as a value to compare: in the order of [`KeptValue`].
 pub(super) fn id_value(id: &str) -> Value<'_> {
     let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
     match id.parse::<u64>() {
@@ -173,33 +186,19 @@ impl Default for Begin {
 pub struct Mark {
     /// The row.
     pub row: u32,
-    values: Vec<Option<Kept>>,
-}
-
-/// A [`Value`] that is kept.
-#[derive(Clone, Debug, PartialEq, Eq)]
-enum Kept {
-    Number(u64),
-    Text(String),
+    values: Vec<Option<KeptValue>>,
 }
 
 impl Mark {
     /// The mark at `row`, whose values in the list's columns these are.
     pub(super) fn new<'a>(row: u32, values: impl Iterator<Item = Option<Value<'a>>>) -> Self {
-        let kept = |value| match value {
-            Value::Number(number) => Kept::Number(number),
-            Value::Text(text) => Kept::Text(text.to_owned()),
-        };
-        Self { row, values: values.map(|value| value.map(kept)).collect() }
+        Self { row, values: values.map(|value| value.map(KeptValue::from)).collect() }
     }
 
     fn keys<'a>(&'a self, id: Value<'a>) -> Keys<'a> {
         let mut values = [None; ORDER_COLUMNS_MAX];
         for (place, value) in values.iter_mut().zip(&self.values) {
-            *place = value.as_ref().map(|value| match value {
-                Kept::Number(number) => Value::Number(*number),
-                Kept::Text(text) => Value::Text(text),
-            });
+            *place = value.as_ref().map(KeptValue::value);
         }
         Keys { values, id }
     }
@@ -208,10 +207,10 @@ impl Mark {
     /// each column.
     #[must_use]
     pub fn text(&self) -> String {
-        let column = |value: &Option<Kept>| match value {
+        let column = |value: &Option<KeptValue>| match value {
             None => "-".to_owned(),
-            Some(Kept::Number(number)) => format!("#{number}"),
-            Some(Kept::Text(text)) => format!("\"{}:{text}", text.len()),
+            Some(KeptValue::Number(number)) => format!("#{number}"),
+            Some(KeptValue::Text(text)) => format!("\"{}:{text}", text.len()),
         };
         std::iter::once(self.row.to_string()).chain(self.values.iter().map(column)).collect()
     }
@@ -225,12 +224,14 @@ impl Mark {
             let behind = &rest[kind.len_utf8()..];
             let (value, left) = match kind {
                 '-' => (None, behind),
-                '#' => number_and_rest(behind).map(|(number, left)| (Some(Kept::Number(number)), left))?,
+                '#' => {
+                    number_and_rest(behind).map(|(number, left)| (Some(KeptValue::Number(number)), left))?
+                }
                 '"' => {
                     let (bytes, left) = number_and_rest(behind)?;
                     let (text, left) =
                         left.strip_prefix(':')?.split_at_checked(usize::try_from(bytes).ok()?)?;
-                    (Some(Kept::Text(text.to_owned())), left)
+                    (Some(KeptValue::Text(text.to_owned())), left)
                 }
                 _ => return None,
             };
@@ -261,6 +262,19 @@ pub struct Page {
 }
 
 impl Page {
+    /// What the cursors of this list begin with, so that no other list takes them: the initial of what it lists,
+    /// a sign for its direction, a letter for each column, and a full stop.
+    #[must_use]
+    pub fn tag(&self, listed: &str) -> String {
+        let sign = match self.direction {
+            Direction::Ascending => '+',
+            Direction::Descending => '-',
+        };
+        let initial = listed.chars().next();
+        let columns = self.columns.iter().map(|column| char::from(b'a' + *column as u8));
+        initial.into_iter().chain([sign]).chain(columns).chain(['.']).collect()
+    }
+
     /// True if the list is in the order of ids.
     pub(super) fn is_by_id(&self) -> bool {
         self.columns.first().is_none_or(|column| *column == Column::Id)
@@ -363,9 +377,9 @@ mod tests {
 
     #[test]
     fn ids_compare_as_numbers_where_they_are() {
-        let mut ids = ["b", "10", "9", "a", "", "+1", "99999999999999999999"].map(IdKey::of);
+        let mut ids = ["b", "10", "9", "a", "", "+1", "99999999999999999999"].map(KeptValue::of);
         ids.sort();
-        assert_eq!(ids, ["9", "10", "", "+1", "99999999999999999999", "a", "b"].map(IdKey::of));
+        assert_eq!(ids, ["9", "10", "", "+1", "99999999999999999999", "a", "b"].map(KeptValue::of));
     }
 
     /// Rows 0.. with these values; ids go up with the row.

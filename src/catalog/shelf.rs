@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::fields::{Part, as_text, parts};
-use super::order::IdKey;
+use super::order::KeptValue;
 use super::sheet::{self, Form, Sheet, Span};
 use super::{EVENT_KEY_BYTES_MAX, Moment};
 use crate::domain::{ItemKind, TimeMs};
@@ -124,8 +124,8 @@ pub struct Shelf {
     kind: ItemKind,
     items: Vec<Item>,
     keys: HashMap<String, u32>,
-    slugs: HashMap<String, BTreeSet<(IdKey, u32)>>,
-    order: BTreeSet<(IdKey, u32)>,
+    slugs: HashMap<String, BTreeSet<(KeptValue, u32)>>,
+    order: BTreeSet<(KeptValue, u32)>,
 }
 
 impl Shelf {
@@ -151,7 +151,7 @@ impl Shelf {
     }
 
     /// Every item that is shown, in the order of ids.
-    pub(super) fn in_order(&self) -> &BTreeSet<(IdKey, u32)> {
+    pub(super) fn in_order(&self) -> &BTreeSet<(KeptValue, u32)> {
         &self.order
     }
 
@@ -203,7 +203,7 @@ impl Shelf {
 
     fn show(&mut self, number: u32, shown: Option<Shown>) {
         let item = &mut self.items[number as usize];
-        let place = (IdKey::of(&item.key), number);
+        let place = (KeptValue::of(&item.key), number);
         let old = std::mem::replace(&mut item.shown, shown);
         if let Some(old) = old {
             self.order.remove(&place);

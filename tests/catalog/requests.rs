@@ -158,9 +158,21 @@ fn pages_by_cursor_join_to_the_list_that_pages_by_offset_make() {
         let path = format!("{list}/keyset");
         let rule = "none: after_cursor, with the next_cursor of the page before";
         refused(&mut site, &format!("{path}?offset=0"), "offset", "0", rule);
+        let rule = "a next_cursor of the same route, order and direction";
         for got in ["!", "LTE=", "MA==", "0x", "0xzz", "0x393939393939"] {
-            let rule = "a next_cursor of the same route and order";
             refused(&mut site, &format!("{path}?after_cursor={got}"), "after_cursor", got, rule);
+        }
+        let other = if name == "events" { "/markets" } else { "/events" };
+        let page = taken(&mut site, &format!("{path}?limit=1&order=volume"));
+        let cursor = page["next_cursor"].as_str().unwrap();
+        for elsewhere in [
+            format!("{path}?"),
+            format!("{path}?order=slug&"),
+            format!("{path}?order=volume&ascending=false&"),
+            format!("{other}/keyset?order=volume&"),
+        ] {
+            let asked = format!("{elsewhere}after_cursor={cursor}");
+            refused(&mut site, &asked, "after_cursor", cursor, rule);
         }
         refused(&mut site, &format!("{path}?limit=0"), "limit", "0", "1 or more; beyond 100 it is 100");
         assert_eq!(taken(&mut site, &format!("{path}?slug=no-such")), json!({ name: [] }));

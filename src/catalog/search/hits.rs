@@ -9,7 +9,7 @@ use super::index::Document;
 use super::words::{self, Wanted};
 use super::{EventText, Hit, MarketText, Weight};
 use crate::catalog::fields::{Fields, as_text, items};
-use crate::catalog::order::IdKey;
+use crate::catalog::order::KeptValue;
 use std::cmp::Ordering;
 
 /// The number of an event, or of a market without one, among all hits.
@@ -55,7 +55,7 @@ const NO_NUMBER: u64 = 1 << 63;
 struct Row {
     /// The title's words, as queries are compared with it.
     folded: Box<str>,
-    id: IdKey,
+    id: KeptValue,
     tags: Box<[u32]>,
     /// The recurrences of its series.
     recurrences: Box<[String]>,
@@ -88,7 +88,7 @@ impl Hits {
         rest.extend(labels(&fields));
         let row = Row {
             folded: words::folded(&title).into(),
-            id: IdKey::of(&said("id")),
+            id: KeptValue::of(&said("id")),
             tags: event.tags.into(),
             recurrences: recurrences(&fields),
         };
@@ -114,7 +114,7 @@ impl Hits {
             rest.extend(labels(&fields));
             let row = Row {
                 folded: words::folded(&question).into(),
-                id: IdKey::of(&market.market_id.to_string()),
+                id: KeptValue::of(&market.market_id.to_string()),
                 tags: market.tags.into(),
                 recurrences: Box::default(),
             };
@@ -212,8 +212,8 @@ impl Hits {
         }
         *place(&mut self.heads, hit) = head(row.folded.as_bytes());
         *place(&mut self.ids, hit) = match &row.id {
-            IdKey::Number(number) => (*number).min(NO_NUMBER - 1),
-            IdKey::Text(text) => NO_NUMBER | head(text.as_bytes()) >> 1,
+            KeptValue::Number(number) => (*number).min(NO_NUMBER - 1),
+            KeptValue::Text(text) => NO_NUMBER | head(text.as_bytes()) >> 1,
         };
         let number = (hit.0 / 2) as usize;
         if hit.is_event() {

@@ -3,14 +3,14 @@
 
 use super::words::{self, Edits, Wanted};
 use super::{FoundTag, TagText};
-use crate::catalog::order::IdKey;
+use crate::catalog::order::KeptValue;
 use std::cmp::Reverse;
 
 #[derive(Debug)]
 struct Tag {
     id: String,
     slug: String,
-    order: IdKey,
+    order: KeptValue,
     /// The label's words, as queries are compared with it.
     folded: String,
     /// The words of label and slug.
@@ -37,7 +37,7 @@ impl Tags {
             Tag {
                 id: text.id.to_owned(),
                 slug: text.slug.to_owned(),
-                order: IdKey::of(text.id),
+                order: KeptValue::of(text.id),
                 folded,
                 words,
             }

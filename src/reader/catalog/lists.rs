@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
 use super::market_form;
-use super::params::{Params, TAG_RULE, invalid};
+use super::params::{List, Params, TAG_RULE, invalid, write_cursor};
 use super::scope::Scope;
 use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
@@ -25,6 +25,9 @@ const TAG_ORDERS: &str = "id, label, slug, createdAt, updatedAt; several joined 
 const SERIES_ORDERS: &str = "id, title, slug, createdAt, updatedAt; several joined by commas";
 const CREATOR_ORDERS: &str = "id, creatorName, creatorHandle, createdAt, updatedAt; several joined by commas";
 
+const EVENTS: List = ("events", EVENT_COLUMNS, EVENT_ORDERS);
+const MARKETS: List = ("markets", MARKET_COLUMNS, MARKET_ORDERS);
+
 impl Reader {
     /// GET /events and /events/keyset.
     pub(super) fn list_events(
@@ -35,7 +38,7 @@ impl Reader {
     ) -> Result<(), Refused> {
         let params = Params::of(asked.request.query);
         let catalog = self.index.catalog();
-        let page = paging.page(params, (EVENT_COLUMNS, EVENT_ORDERS), catalog.events().len())?;
+        let page = paging.page(params, EVENTS, catalog.events().len())?;
         let mut filter = self.common_filter(params)?;
         filter.only = both(
             named(params.all(&["id"])?, |id| catalog.event_by_id(id)),
@@ -52,7 +55,7 @@ impl Reader {
         let scope = Scope::of(asked)?;
         let write = |json: &mut Writer<'_>, event| self.write_event_of_list(json, event, &scope);
         let mark = |event| catalog.mark_at_event(event, &page.columns, asked.now());
-        write_page(json, (paging, "events"), &page, list, mark, write);
+        write_page(json, (paging, EVENTS.0), &page, list, mark, write);
         Ok(())
     }
 
@@ -67,7 +70,7 @@ impl Reader {
         let params = Params::of(asked.request.query);
         let catalog = self.index.catalog();
         let mut filter = self.common_filter(params)?;
-        let page = paging.page(params, (MARKET_COLUMNS, MARKET_ORDERS), catalog.markets().len())?;
+        let page = paging.page(params, MARKETS, catalog.markets().len())?;
         if paging == Paging::Keyset {
             filter.active = filter.active.or(Some(true));
             filter.closed = filter.closed.or(Some(false));
@@ -87,7 +90,7 @@ impl Reader {
         let scope = Scope::of(asked)?;
         let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
         let mark = |market| catalog.mark_at_market(market, &page.columns, asked.now());
-        write_page(json, (paging, "markets"), &page, list, mark, write);
+        write_page(json, (paging, MARKETS.0), &page, list, mark, write);
         Ok(())
     }
 
@@ -218,10 +221,10 @@ pub(super) enum Paging {
 
 impl Paging {
     /// The page that is asked for, of a list of at most so many rows.
-    fn page(self, params: Params<'_>, order: (Columns, &'static str), rows: usize) -> Result<Page, Refused> {
+    fn page(self, params: Params<'_>, list: List, rows: usize) -> Result<Page, Refused> {
         match self {
-            Self::Offset => params.page(order.0, order.1),
-            Self::Keyset => params.keyset_page(order.0, order.1, rows),
+            Self::Offset => params.page(list.1, list.2),
+            Self::Keyset => params.keyset_page(list, rows),
         }
     }
 }
@@ -254,7 +257,7 @@ fn write_page(
             }
             json.close_array();
             if shown < rows.len() {
-                json.key("next_cursor").hex(mark(rows[shown - 1]).text().as_bytes());
+                write_cursor(json.key("next_cursor"), &mark(rows[shown - 1]), page, name);
             }
             json.close_object();
         }

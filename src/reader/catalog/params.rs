@@ -4,7 +4,7 @@ use super::super::ask::Refused;
 use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::domain::text::parse_hex_into;
 use crate::http::Query;
-use crate::json::decimal;
+use crate::json::{Writer, decimal};
 use std::borrow::Cow;
 
 /// Rows of a page by default.
@@ -18,6 +18,9 @@ const REPEATED_MAX: usize = 100;
 
 /// What [`Params::ids`] of tags have to be.
 pub(in crate::reader) const TAG_RULE: &str = "a whole number, or the id of a tag";
+
+/// What is listed, what it can be ordered by, and the same in words.
+pub(super) type List = (&'static str, Columns, &'static str);
 
 /// A request's query.
 #[derive(Clone, Copy)]
@@ -133,8 +136,7 @@ impl<'a> Params<'a> {
     /// it says otherwise.
     pub(in crate::reader) fn keyset_page(
         self,
-        columns: Columns,
-        rule: &'static str,
+        (listed, columns, rule): List,
         rows: usize,
     ) -> Result<Page, Refused> {
         if let Some(offset) = self.text("offset")? {
@@ -144,16 +146,18 @@ impl<'a> Params<'a> {
                 "none: after_cursor, with the next_cursor of the page before",
             ));
         }
-        let columns = self.order(columns, rule)?;
-        let begin = match self.text("after_cursor")? {
-            None => Begin::default(),
-            Some(text) => {
-                let mark = mark(&text, columns.len()).filter(|mark| (mark.row as usize) < rows);
-                let rule = "a next_cursor of the same route and order";
-                Begin::After(mark.ok_or_else(|| invalid("after_cursor", &text, rule))?)
-            }
+        let mut page = Page {
+            columns: self.order(columns, rule)?,
+            direction: self.direction(Direction::Ascending)?,
+            begin: Begin::default(),
+            limit: self.limit()?,
         };
-        Ok(Page { columns, direction: self.direction(Direction::Ascending)?, begin, limit: self.limit()? })
+        if let Some(text) = self.text("after_cursor")? {
+            let mark = mark_of(&text, &page, listed).filter(|mark| (mark.row as usize) < rows);
+            let rule = "a next_cursor of the same route, order and direction";
+            page.begin = Begin::After(mark.ok_or_else(|| invalid("after_cursor", &text, rule))?);
+        }
+        Ok(page)
     }
 
     /// Rows of a page; more than there may be are cut, as the venues do.
@@ -224,11 +228,17 @@ impl<'a> Params<'a> {
     }
 }
 
-/// The mark that a cursor is, in hex, in a list with so many columns.
-fn mark(cursor: &str, columns: usize) -> Option<Mark> {
+/// A page's last row as a cursor.
+pub(super) fn write_cursor(json: &mut Writer<'_>, mark: &Mark, page: &Page, listed: &str) {
+    json.hex(format!("{}{}", page.tag(listed), mark.text()).as_bytes());
+}
+
+/// The mark that a cursor is, if [`write_cursor`] wrote it for the same list.
+fn mark_of(cursor: &str, page: &Page, listed: &str) -> Option<Mark> {
     let mut bytes = vec![0; cursor.len() / 2];
     let count = parse_hex_into(cursor.as_bytes(), &mut bytes)?;
-    Mark::parse(std::str::from_utf8(&bytes[..count]).ok()?, columns)
+    let text = std::str::from_utf8(&bytes[..count]).ok()?;
+    Mark::parse(text.strip_prefix(&page.tag(listed))?, page.columns.len())
 }
 
 /// A refusal of a parameter's value.
