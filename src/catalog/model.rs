@@ -25,7 +25,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use super::closing::Closing;
 use super::facts::{EventFacts, MarketFacts};
-use super::order::{Column, KeptValue, Value};
+use super::order::{Column, KeptValue, Value, id_value};
 use super::shelf::{Shelf, Source, Texts};
 use super::{Moment, event_key};
 use crate::domain::{ItemKind, TimeMs};
@@ -470,7 +470,8 @@ impl Catalog {
         let event = self.event(number);
         let facts = &event.facts;
         match column {
-            Column::Id | Column::Question => None,
+            Column::Id => Some(id_value(&facts.id)),
+            Column::Question => None,
             Column::Slug => Value::of_text(&facts.slug),
             Column::Title => Value::of_text(&facts.title),
             Column::Ticker => Value::of_text(&facts.ticker),
@@ -492,7 +493,8 @@ impl Catalog {
         let market = self.market(number);
         let facts = &market.facts;
         match column {
-            Column::Id | Column::Title | Column::Ticker | Column::CreationDate => None,
+            Column::Id => Some(Value::Number(market.id)),
+            Column::Title | Column::Ticker | Column::CreationDate => None,
             Column::Slug => Value::of_text(&facts.slug),
             Column::Question => Value::of_text(&facts.question),
             Column::StartDate

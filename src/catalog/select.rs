@@ -75,7 +75,7 @@ impl Catalog {
     pub fn list_events(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
         let passes = |event: u32| self.event_passes(event, filter);
         let id = |event: u32| id_value(&self.event(event).facts.id);
-        let value = |event, column| self.key_of_event(event, column, now);
+        let value = |event, column| self.value_of_event(event, column, now);
         match self.events_to_look_at(filter) {
             Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
             None if page.is_by_id() => page.cut(self.event_order.iter().map(|(_, row)| *row), passes),
@@ -88,7 +88,7 @@ impl Catalog {
     pub fn list_markets(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
         let passes = |market: u32| self.market_passes(market, filter);
         let id = |market: u32| Value::Number(self.market(market).id);
-        let value = |market, column| self.key_of_market(market, column, now);
+        let value = |market, column| self.value_of_market(market, column, now);
         match self.markets_to_look_at(filter) {
             Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
             None if page.is_by_id() => page.cut(self.market_order.iter().map(|(_, row)| *row), passes),
@@ -99,13 +99,13 @@ impl Catalog {
     /// Where a list of events in this order goes on behind one of them.
     #[must_use]
     pub fn mark_at_event(&self, event: u32, columns: &[Column], now: TimeMs) -> Mark {
-        Mark::new(event, columns.iter().map(|column| self.key_of_event(event, *column, now)))
+        Mark::new(event, columns.iter().map(|column| self.value_of_event(event, *column, now)))
     }
 
     /// Where a list of markets in this order goes on behind one of them.
     #[must_use]
     pub fn mark_at_market(&self, market: u32, columns: &[Column], now: TimeMs) -> Mark {
-        Mark::new(market, columns.iter().map(|column| self.key_of_market(market, *column, now)))
+        Mark::new(market, columns.iter().map(|column| self.value_of_market(market, *column, now)))
     }
 
     /// The last of these events in the order of ids, at most `limit`: those with which a list of them begins that asks
@@ -116,20 +116,6 @@ impl Catalog {
         let mut newest = first.sort(events, |event| id_value(&self.event(event).facts.id), |_, _| None);
         newest.reverse();
         newest
-    }
-
-    fn key_of_event(&self, event: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
-        match column {
-            Column::Id => Some(id_value(&self.event(event).facts.id)),
-            column => self.value_of_event(event, column, now),
-        }
-    }
-
-    fn key_of_market(&self, market: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
-        match column {
-            Column::Id => Some(Value::Number(self.market(market).id)),
-            column => self.value_of_market(market, column, now),
-        }
     }
 
     /// One page of the items of a kind that pass.
@@ -254,7 +240,6 @@ impl Catalog {
             && is(filter.archived, facts.archived)
             && is(filter.featured, facts.featured)
             && is(filter.cyom, facts.cyom)
-            && filter.only.as_ref().is_none_or(|only| only.contains(&number))
             && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)
             && filter.series.iter().all(in_series)
@@ -277,7 +262,6 @@ impl Catalog {
             && is(filter.featured, facts.featured)
             && is(filter.cyom, facts.cyom)
             && is(filter.mirror, facts.mirror)
-            && filter.only.as_ref().is_none_or(|only| only.contains(&number))
             && filter.events.as_ref().is_none_or(|all| market.event.is_some_and(|event| all.contains(&event)))
             && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)

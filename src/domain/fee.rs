@@ -7,11 +7,8 @@
 use super::amount::{Collateral, Shares};
 use super::price::{PRICE_ONE, Price};
 
-/// Millionths in the rate 1.
+/// Millionths in the rate 1, which is the largest: with it a share bought at 0.50 costs 0.25 more.
 pub const RATE_ONE: u32 = 1_000_000;
-
-/// The largest rate: 1.0, at which a share bought at 0.50 costs 0.25 more.
-pub const RATE_MAX: u32 = RATE_ONE;
 
 /// The largest share of a builder in basis points, at which the fee is ten times its base.
 pub const BUILDER_SHARE_BPS_MAX: u16 = 9_000;
@@ -159,7 +156,7 @@ mod tests {
     fn usual_fees_are_those_of_the_rule_for_every_price() {
         let amounts = [1, 999, 1_000, 2_500_001, 499_999_999, 7_000_000_000_003, 1_000_000_000_000_000];
         for price in (1..PRICE_ONE).filter_map(Price::new) {
-            for (shares, rate) in amounts.into_iter().zip([1, 40_000, 44_100, 72_000, 3, 999_999, RATE_MAX]) {
+            for (shares, rate) in amounts.into_iter().zip([1, 40_000, 44_100, 72_000, 3, 999_999, RATE_ONE]) {
                 let p = u128::from(price.ten_thousandths());
                 let raw = u128::from(shares) * u128::from(rate) * p * (10_000 - p);
                 let step = 10_u128.pow(6 + 8 + 1);
@@ -174,7 +171,7 @@ mod tests {
     fn the_largest_order_at_the_largest_rate_does_not_overflow() {
         let half = Price::new(5_000).expect("in range");
         let fee =
-            schedule(RATE_MAX, 2, 9_000).taker_fee(Shares(super::super::amount::ORDER_AMOUNT_MAX), half);
+            schedule(RATE_ONE, 2, 9_000).taker_fee(Shares(super::super::amount::ORDER_AMOUNT_MAX), half);
         assert!(fee > Collateral::ZERO);
     }
 }

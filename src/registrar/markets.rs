@@ -15,7 +15,7 @@ use super::{Refusal, Registrar};
 use crate::auth::keccak;
 use crate::catalog::{EVENT_KEY_BYTES_MAX, LABEL_BYTES_MAX, TEXT_BYTES_MAX, event_key};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
-use crate::domain::fee::{BUILDER_SHARE_BPS_MAX, RATE_MAX};
+use crate::domain::fee::{BUILDER_SHARE_BPS_MAX, RATE_ONE};
 use crate::domain::{
     ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, Payout, Shares, Tick, TimeMs, TokenId, Word,
 };
@@ -319,5 +319,5 @@ fn may_be_text(text: &str) -> Result<(), Refusal> {
 }
 
 fn can_be_charged(fee: &FeeSchedule) -> bool {
-    fee.rate <= RATE_MAX && (1..=2).contains(&fee.exponent) && fee.builder_share_bps <= BUILDER_SHARE_BPS_MAX
+    fee.rate <= RATE_ONE && (1..=2).contains(&fee.exponent) && fee.builder_share_bps <= BUILDER_SHARE_BPS_MAX
 }
