@@ -103,11 +103,12 @@ pub fn script(findings: &[Finding]) -> String {
         text.push_str(STOP);
     }
     for finding in &failed {
-        let lines = [
-            format!("\n# {}: {}; wanted: {}", finding.id, one_line(&finding.current), finding.required),
-            format!("# {}", finding.why),
+        let comments = [
+            comment(&format!("{}: {}; wanted: {}", finding.id, finding.current, finding.required)),
+            comment(finding.why),
         ];
-        for line in lines.into_iter().chain(finding.fixes.iter().map(line)) {
+        text.push('\n');
+        for line in comments.into_iter().chain(finding.fixes.iter().map(line)) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -122,9 +123,9 @@ pub fn script(findings: &[Finding]) -> String {
 fn line(fix: &Fix) -> String {
     match fix {
         Fix::Set { path, value } => format!("set_value {} {}", quoted(path), quoted(value)),
-        Fix::Stop(name) => format!("stop_service {name}"),
-        Fix::Boot(word) => format!("# by hand: add {word} to the kernel's command line, and boot"),
-        Fix::Advice(advice) => format!("# by hand: {advice}"),
+        Fix::Stop(name) => format!("stop_service {}", quoted(name)),
+        Fix::Boot(word) => comment(&format!("by hand: add {word} to the kernel's command line, and boot")),
+        Fix::Advice(advice) => comment(&format!("by hand: {advice}")),
     }
 }
 
@@ -134,9 +135,9 @@ pub fn undo() -> String {
     UNDO.replace("@KEPT@", KEPT)
 }
 
-/// `text` as one line of a comment: a name in the current value may have any bytes.
-fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
+/// `text` as a comment of one line, whatever it holds: what follows a line break would be run, as root.
+fn comment(text: &str) -> String {
+    format!("# {}", text.replace(char::is_control, " "))
 }
 
 /// `word` quoted for the shell: the name of a network card may have any letters.
@@ -152,6 +153,32 @@ pub fn quoted(word: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::topology::checks::Severity;
+
+    #[test]
+    fn no_text_leaves_its_comment() {
+        let finding = Finding {
+            id: "cpu.others",
+            required: "below\n5 %".to_owned(),
+            current: "x\nid -u>q;#  (7)\r".to_owned(),
+            severity: Severity::Warning,
+            verdict: Verdict::Failed,
+            why: "it takes a loop's CPU",
+            amount: None,
+            fixes: vec![
+                Fix::Advice("stop x\nid -u>q;#  (7)".to_owned()),
+                Fix::Boot("isolcpus=1\nid".to_owned()),
+                Fix::Stop("irqbalance\nid"),
+            ],
+        };
+        let script = script(&[finding]);
+        let (_, made) = script.split_once("\n\n# cpu.others").expect("the finding is told");
+        assert_eq!(
+            made,
+            ": x id -u>q;#  (7) ; wanted: below 5 %\n# it takes a loop's CPU\n# by hand: stop x id -u>q;#  (7)\n# \
+             by hand: add isolcpus=1 id to the kernel's command line, and boot\nstop_service 'irqbalance\nid'\n"
+        );
+    }
 
     #[test]
     fn a_word_cannot_leave_its_quotes() {

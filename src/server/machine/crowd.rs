@@ -255,6 +255,12 @@ pub(super) fn is_ours(id: u32, server: Option<u32>) -> bool {
     id == std::process::id() || Some(id) == server
 }
 
+/// A process's name as it may be told: it is that process's to choose, and a line break in it would begin a line of
+/// its own in a report, or in a script that root runs.
+pub(super) fn shown(name: &str) -> String {
+    name.replace(char::is_control, "\u{fffd}")
+}
+
 /// How long a thread ran, to the nanosecond if the kernel says so: in `stat` a thread that ran for a moment may have a
 /// whole tick.
 fn ran_ns(folder: &Path) -> Option<u64> {
@@ -302,7 +308,7 @@ impl One {
         Some(Self {
             id: id.parse().ok()?,
             process: id.parse().ok()?,
-            name: name.to_owned(),
+            name: shown(name),
             has_ended: fields.first() == Some(&"Z"),
             started: number(19)?,
             parent: fields.get(1)?.parse().ok()?,
@@ -342,6 +348,9 @@ mod tests {
         let stat = format!("4711 (a) S (b) R 1 {}\n", numbers.join(" "));
         let expected = one(4_711, "a) S (b", 1, [29 * TICK_NS, 33 * TICK_NS], 39);
         assert_eq!(One::parse(&stat), Some(expected));
+        let breaks = stat.replace("a) S (b", "x\nid -u>q;# \u{1b}[2J");
+        let name = One::parse(&breaks).map(|one| one.name);
+        assert_eq!(name.as_deref(), Some("x\u{fffd}id -u>q;# \u{fffd}[2J"));
         for cut in ["", "4711", "4711 (a) R 1 2 3"] {
             assert_eq!(One::parse(cut), None, "{cut}");
         }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::crowd::{is_ours, numbers};
+use super::crowd::{is_ours, numbers, shown};
 
 /// A look at every process but this one and the server.
 #[derive(Debug)]
@@ -23,7 +23,8 @@ impl DiskWriters {
     pub fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
         let (bytes_most, id) = self.most(later)?;
         let name = std::fs::read_to_string(format!("/proc/{id}/comm")).ok()?;
-        (0 < bytes_most && bytes / 2 <= bytes_most).then(|| format!("{} ({id})", name.trim_end()))
+        let is_most = 0 < bytes && 0 < bytes_most && bytes / 2 <= bytes_most;
+        is_most.then(|| format!("{} ({id})", shown(name.trim_end_matches('\n'))))
     }
 
     fn most(&self, later: &Self) -> Option<(u64, u32)> {
