@@ -70,7 +70,7 @@ pub use frame::{FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, Frame, PAYLOAD_BYT
 pub use history::{History, Segments};
 pub use log::{Claim, Log, Parts};
 pub use mark::CommittedMark;
-pub use offline::{Gone, Survey, gone, has_first_segment, refusal, snapshots, survey, was_begun};
+pub use offline::{Gone, Survey, gone, has_first_segment, log_path, refusal, snapshots, survey, was_begun};
 pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open};
 pub(crate) use open::{SHARED_MEMORY, open_with};
 pub use pack::{Packed, Packer, Step};

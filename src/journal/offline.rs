@@ -229,6 +229,15 @@ fn visit_first<E: From<Fault>>(
     refusal.map_or(Ok(()), Err)
 }
 
+/// The log's file that a start on `data_dir` looks for; none before the first start, if no setting names it.
+#[must_use]
+pub fn log_path(named: Option<&Path>, data_dir: &Path) -> Option<PathBuf> {
+    match named {
+        Some(path) => Some(path.to_path_buf()),
+        None => log_path_of(None, data_dir, identity(data_dir).ok()?).ok(),
+    }
+}
+
 /// Where the log is that a start looks for.
 fn log_path_of(log_path: Option<&Path>, data_dir: &Path, identity: Identity) -> Result<PathBuf, Fault> {
     if let Some(path) = log_path {

@@ -198,7 +198,7 @@ fn writable(folder: &Path) -> Result<(), String> {
     made.and_then(|_| std::fs::remove_file(&path)).map_err(|fault| format!("{}: {fault}", folder.display()))
 }
 
-/// Where the log's file is to be, and the room there; what a file of that name takes is room as well.
+/// Where the log's file is to be, and the room there; what a file of that name has is room as well.
 fn log_room(named: Option<&Path>, data_dir: &Path) -> Result<(String, u64), String> {
     let usual = Path::new(SHARED_MEMORY);
     let folder = match named {
@@ -206,8 +206,13 @@ fn log_room(named: Option<&Path>, data_dir: &Path) -> Result<(String, u64), Stri
         None => nearest_folder(data_dir).ok_or_else(no_folder)?,
         Some(path) => nearest_folder(path.parent().unwrap_or(data_dir)).ok_or_else(no_folder)?,
     };
-    let had = named.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |file| file.blocks() * 512);
-    Ok((folder.display().to_string(), free_bytes(&folder)? + had))
+    Ok((folder.display().to_string(), free_bytes(&folder)? + log_had(named, data_dir)))
+}
+
+/// What the log's file has already, as after a crash.
+fn log_had(named: Option<&Path>, data_dir: &Path) -> u64 {
+    let file = journal::log_path(named, data_dir).and_then(|path| std::fs::metadata(path).ok());
+    file.map_or(0, |file| file.blocks() * 512)
 }
 
 fn no_folder() -> String {
@@ -298,6 +303,9 @@ const FILESYSTEMS: &[(i128, &str, bool)] = &[
     (0x794C_7630, "overlay", false),
     (0x6969, "nfs", false),
     (0xFF53_4D42, "cifs", false),
+    (0xFE53_4D42, "smb", false),
+    (0x00C3_6400, "ceph", false),
+    (0x0102_1997, "9p", false),
     (0x6573_5546, "fuse", false),
 ];
 
@@ -356,7 +364,7 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
     let room = vec![0_u8; 2 * BLOCK];
     let block = &room[room.as_ptr().align_offset(BLOCK)..][..BLOCK];
     let plain = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    rustix::fs::fallocate(&plain, FallocateFlags::empty(), 0, bytes)?;
+    reserve(&plain, bytes, rustix::fs::fallocate(&plain, FallocateFlags::empty(), 0, bytes))?;
     let fsync = times(|at| {
         plain.write_all_at(block, at)?;
         plain.sync_all()
@@ -365,6 +373,18 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
     let direct = OpenOptions::new().write(true).custom_flags(flags).open(path);
     let direct = direct.and_then(|file| times(|at| file.write_all_at(block, at)));
     Ok((direct, fsync))
+}
+
+/// Writes `bytes` of `file` where its file system could not reserve them, as the journal does without that too.
+fn reserve(file: &File, bytes: u64, reserved: rustix::io::Result<()>) -> std::io::Result<()> {
+    match reserved {
+        Err(rustix::io::Errno::OPNOTSUPP) => {
+            let zeros = vec![0; usize::try_from(bytes).expect("some blocks")];
+            file.write_all_at(&zeros, 0)?;
+            file.sync_all()
+        }
+        reserved => Ok(reserved?),
+    }
 }
 
 fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<Times> {
@@ -408,6 +428,33 @@ mod tests {
         assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
         assert!((1..=1_000_000).contains(&found.cpu_millionths), "a write takes time of a CPU: {found:?}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
+    }
+
+    #[test]
+    fn a_disk_that_cannot_reserve_is_tried_all_the_same() {
+        use rustix::io::Errno;
+        let file = tempfile::tempfile().expect("a file");
+        let bytes = || file.metadata().expect("there").len();
+        assert!(reserve(&file, 4_096, Err(Errno::NOSPC)).is_err() && bytes() == 0);
+        reserve(&file, 4_096, Err(Errno::OPNOTSUPP)).expect("written instead");
+        assert_eq!(bytes(), 4_096);
+    }
+
+    #[test]
+    fn what_the_log_s_file_has_is_room_whoever_names_it() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let named = folder.path().join("log");
+        assert_eq!((log_had(None, folder.path()), log_had(Some(&named), folder.path())), (0, 0));
+        std::fs::write(&named, [1; 8_192]).expect("room");
+        // No other exchange has this process's number for its name, so the usual file is this test's alone.
+        let uuid = format!("00000000-0000-4000-8000-{:012}", std::process::id());
+        std::fs::write(folder.path().join("identity"), format!("exchange {uuid}\njournal {uuid}\n"))
+            .expect("room");
+        let usual = journal::log_path(None, folder.path()).expect("it has a name");
+        std::fs::write(&usual, [1; 4_096]).expect("room");
+        let had = [log_had(None, folder.path()), log_had(Some(&named), folder.path())];
+        std::fs::remove_file(&usual).expect("it was there");
+        assert!(4_096 <= had[0] && 8_192 <= had[1], "{had:?}");
     }
 
     #[test]
