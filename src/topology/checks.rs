@@ -396,7 +396,7 @@ impl Scene<'_> {
         gaps.remedy_beside(self.stop_writers().as_deref())
     }
 
-    /// What ends others' writes to the disk, if those are noticeable.
+    /// What ends others' use of the disk, if that is noticeable.
     fn stop_writers(&self) -> Option<String> {
         self.probes.disk_others().map(DiskUse::remedy_brief)
     }

@@ -11,6 +11,7 @@ use crate::topology::checks::DiskUse;
 /// What a block device has done since the boot, by its `stat` (the kernel's Documentation/block/stat.rst).
 #[derive(Debug, PartialEq, Eq)]
 pub struct DiskCount {
+    reads: u64,
     /// Writes.
     pub writes: u64,
     /// Sectors of 512 bytes, whatever the device's own size.
@@ -29,7 +30,8 @@ impl DiskCount {
 
     fn parse(text: &str) -> Option<Self> {
         let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-        Some(Self { writes: *numbers.get(4)?, sectors_written: *numbers.get(6)?, busy_ms: *numbers.get(9)? })
+        let number = |index: usize| numbers.get(index).copied();
+        Some(Self { reads: number(0)?, writes: number(4)?, sectors_written: number(6)?, busy_ms: number(9)? })
     }
 
     /// Bytes that were written from this count to a later one.
@@ -43,6 +45,7 @@ impl DiskCount {
         let ms = u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1);
         let since = |of: fn(&Self) -> u64| of(later).saturating_sub(of(self));
         DiskUse {
+            reads_per_second: since(|count| count.reads) * 1_000 / ms,
             writes_per_second: since(|count| count.writes) * 1_000 / ms,
             bytes_per_second: self.bytes_until(later) * 1_000 / ms,
             busy_millionths: (since(|count| count.busy_ms) * 1_000_000 / ms).min(1_000_000),
@@ -57,19 +60,20 @@ mod tests {
 
     #[test]
     fn what_others_had_of_a_disk_is_told_by_the_second() {
-        let line = |writes: u64, sectors: u64, busy_ms: u64| {
-            DiskCount::parse(&format!("  17 0 99 3 {writes} 0 {sectors} 8 0 {busy_ms} 11 0 0 0 0 0 0\n"))
+        let line = |reads: u64, writes: u64, sectors: u64, busy_ms: u64| {
+            DiskCount::parse(&format!("  {reads} 0 99 3 {writes} 0 {sectors} 8 0 {busy_ms} 11 0 0 0 0 0 0\n"))
         };
-        let (before, after) = (line(10, 800, 100).expect("counts"), line(60, 2_848, 350).expect("counts"));
+        let (before, after) =
+            (line(7, 10, 800, 100).expect("counts"), line(27, 60, 2_848, 350).expect("counts"));
         let used = before.until(&after, Duration::from_millis(500));
         assert_eq!(
-            (used.writes_per_second, used.bytes_per_second, used.busy_millionths),
-            (100, 2 << 20, 500_000)
+            (used.reads_per_second, used.writes_per_second, used.bytes_per_second, used.busy_millionths),
+            (40, 100, 2 << 20, 500_000)
         );
         assert!(used.is_felt());
         assert_eq!(
             used.amount(),
-            "busy 50.00 % of the time with others' work, 100 writes and 2048 KiB a second"
+            "busy 50.00 % of the time with others' work, 40 reads, 100 writes of 2048 KiB a second"
         );
         assert_eq!(DiskCount::parse("1 2 3"), None);
     }

@@ -17,8 +17,8 @@ impl DiskWriters {
         Self(others.filter_map(|id| Some((id, written(id)?))).collect())
     }
 
-    /// The process, with its number, that wrote most until `later`, if that was at least half of `bytes`. The kernel
-    /// does not say to which disk.
+    /// The process, with its number, that wrote most until `later`, if that was at least half of `bytes`, which are
+    /// what one disk wrote. The kernel does not say to which disk a process wrote.
     #[must_use]
     pub fn most_of(&self, later: &Self, bytes: u64) -> Option<String> {
         let (bytes_most, id) = self.most(later)?;
@@ -66,6 +66,7 @@ mod tests {
         let look = |bytes| DiskWriters([(id, bytes)].into());
         let named = |bytes| look(100).most_of(&look(600), bytes);
         assert!(named(1_000).is_some_and(|who| who.ends_with(&format!(" ({id})"))));
-        assert_eq!([named(1_002), look(100).most_of(&look(100), 0)], [None, None]);
+        // Of a disk to which nobody wrote nobody had half, whatever was written elsewhere.
+        assert_eq!([named(1_002), named(0), look(100).most_of(&look(100), 0)], [None, None, None]);
     }
 }

@@ -29,7 +29,7 @@ use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
 use crate::topology::checks::{
-    ClientOrders, DiskProbe, DiskUse, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
+    ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
 };
 use crate::topology::placement::SHARDS_MAX;
 
@@ -175,9 +175,8 @@ pub(crate) fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, ti
     probes.stat_quiet = quiet.and_then(|before| Ok([before, std::fs::read_to_string("/proc/stat")?])).ok();
     probes.disk_quiet = disk.and_then(|before| {
         let after = of_segments.ok_or_else(no_folder).and_then(DiskCount::of)?;
-        let used = before.until(&after, time);
-        let bytes = before.bytes_until(&after);
-        Ok(DiskUse { who: writers.most_of(&DiskWriters::now(None), bytes), ..used })
+        let writer = writers.most_of(&DiskWriters::now(None), before.bytes_until(&after));
+        Ok(before.until(&after, time).by(writer))
     });
     let later = Crowd::of_threads();
     let Some([before, after]) = &probes.stat_quiet else { return };

@@ -194,7 +194,7 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         return Brief {
             by: match &others.who {
                 Some(who) => format!("the disk, on which {who} writes"),
-                None => "the disk, on which others write".to_owned(),
+                None => "the disk, which others use".to_owned(),
             },
             amount: format!(
                 "{} or more; {} of the time theirs",

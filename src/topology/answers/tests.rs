@@ -366,20 +366,19 @@ fn the_line_of_durable_answers_says_whether_it_is_the_disk() {
     ] {
         assert_eq!(line(&answers(&plain(2), &needs, disk), "durable"), expected);
     }
-    for (busy_millionths, by) in
-        [(99_999, "a write of the disk"), (400_000, "the disk, on which others write")]
-    {
+    for (busy_millionths, by) in [(99_999, "a write of the disk"), (400_000, "the disk, which others use")] {
         let mut probes = Probes::none("no");
         (probes.signature_ns, probes.disk) = (Ok(SIGNATURE_NS), Ok(disk(90, true)));
+        let (reads_per_second, writes_per_second, bytes_per_second) = (0, 300, 2 << 20);
         probes.disk_quiet =
-            Ok(DiskUse { writes_per_second: 300, bytes_per_second: 2 << 20, busy_millionths, who: None });
+            Ok(DiskUse { reads_per_second, writes_per_second, bytes_per_second, busy_millionths, who: None });
         let (machine, needs) = (plain(2), durable());
         let scene = Scene { files: &Silent, machine: &machine, needs: &needs, probes: &probes };
         let all = of(&scene, &capacity::of(&scene));
         let came = line(&all, "durable");
         assert_eq!(came[0], by);
         let (now, free) = (&all[4].now, all[4].free.as_deref().expect("there is something"));
-        let theirs = "while others write there: the disk is busy 40.00 % of the time with others' work, 300 writes and 2048 KiB a second;";
+        let theirs = "while others use it: the disk is busy 40.00 % of the time with others' work, 0 reads, 300 writes of 2048 KiB a second;";
         let is_theirs = busy_millionths == 400_000;
         assert_eq!([now.contains(theirs), !now.contains("with no other load")], [is_theirs; 2], "{now}");
         assert_eq!(free.starts_with("stop who writes there (`iotop -o`"), is_theirs, "{free}");

@@ -36,13 +36,15 @@ impl DiskProbe {
 /// How others used a disk while this process slept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskUse {
+    /// Reads a second.
+    pub reads_per_second: u64,
     /// Writes a second.
     pub writes_per_second: u64,
     /// Bytes a second that they wrote.
     pub bytes_per_second: u64,
     /// The share of the time in which it had something to do, in millionths.
     pub busy_millionths: u64,
-    /// Who wrote most of it, if one did.
+    /// Who made most of that work, if one was seen to.
     pub who: Option<String>,
 }
 
@@ -56,12 +58,25 @@ impl DiskUse {
         Self::BUSY_MAX_MILLIONTHS <= self.busy_millionths
     }
 
+    /// This with the process that wrote most, who is named only where stopping it would help: not if the disk has
+    /// nothing to do, or mostly reads.
+    #[must_use]
+    pub fn by(self, writer: Option<String>) -> Self {
+        let who = writer.filter(|_| self.is_felt() && !self.is_mostly_read());
+        Self { who, ..self }
+    }
+
+    const fn is_mostly_read(&self) -> bool {
+        self.writes_per_second < self.reads_per_second
+    }
+
     /// How much it is.
     #[must_use]
     pub fn amount(&self) -> String {
         format!(
-            "busy {} of the time with others' work, {} writes and {} KiB a second{}",
+            "busy {} of the time with others' work, {} reads, {} writes of {} KiB a second{}",
             percent(self.busy_millionths),
+            self.reads_per_second,
             self.writes_per_second,
             self.bytes_per_second.div_ceil(1 << 10),
             self.who.as_ref().map_or_else(String::new, |who| format!(", most of it by {who}"))
@@ -71,7 +86,7 @@ impl DiskUse {
     /// What ends it, or avoids that disk.
     #[must_use]
     pub fn remedy(&self) -> String {
-        Self::remedy_of(self.who.as_deref())
+        format!("{}, or give another data_dir", self.remedy_brief())
     }
 
     /// What ends others' writes, most of which are by `who`, or avoids that disk.
@@ -83,6 +98,9 @@ impl DiskUse {
     /// What ends it, for a table.
     #[must_use]
     pub fn remedy_brief(&self) -> String {
+        if self.is_mostly_read() {
+            return "stop who reads there (`iotop -o` says who)".to_owned();
+        }
         stop_writer(self.who.as_deref())
     }
 }
@@ -184,7 +202,7 @@ impl Probes {
         match self.disk_others() {
             None => "with no other load".to_owned(),
             Some(others) => format!(
-                "while others write there: the disk is {}; an answer waits for theirs too, so it is this or more",
+                "while others use it: the disk is {}; an answer waits for their work too, so it is this or more",
                 others.amount()
             ),
         }

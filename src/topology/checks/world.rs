@@ -168,7 +168,7 @@ fn disk(scene: &Scene<'_>) -> Finding {
             Some(why) => format!("{name}; no direct writes ({why}); fsync p50/p99 {sync_p50}/{sync_p99} µs"),
         };
         let measured = match scene.probes.disk_others() {
-            Some(_) => "(measured, while others wrote there: io.others)",
+            Some(_) => "(measured, while others used it: io.others)",
             None => "(measured)",
         };
         let costs = match &disk.direct_refused {
