@@ -87,10 +87,6 @@ impl Look {
         Ok(Self { files, machine, plan, is_here: folder.is_none() })
     }
 
-    fn findings(&self, probes: &Probes) -> Vec<Finding> {
-        self.judged(probes).findings
-    }
-
     /// Every condition, what limits the machine, and what it can take.
     fn judged(&self, probes: &Probes) -> Judged {
         let needs = probes::needs(&self.plan);
@@ -204,6 +200,7 @@ pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let machine = Machine::read(&files, &allowed_cpus());
     let look = Look { files, machine, plan, is_here: true };
     let mut probes = Probes::none("not tried while the exchange runs");
+    probes.held_bytes = Some(checks::held_bytes(&look.files));
     probes.stat_before = look.files.text("/proc/stat").ok();
     std::thread::sleep(Duration::from_secs(1));
     let judged = look.judged(&probes);
@@ -486,5 +483,5 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<ExitCode, String> {
         return say(&script::undo());
     }
     let look = Look::at(&args.config, args.machine.as_ref())?;
-    say(&script::script(&look.findings(&look.probes())))
+    say(&script::script(&look.judged(&look.probes()).findings))
 }

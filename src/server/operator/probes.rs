@@ -131,6 +131,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
             Ok(least.zip(free).map(|(one, other)| one.min(other)))
         }),
         log_room: log_room(plan.log_path.as_deref(), &plan.data_dir),
+        held_bytes: None,
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
         stat_before,
         stat_quiet: None,

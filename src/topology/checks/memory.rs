@@ -57,7 +57,19 @@ pub(super) fn limit(files: &dyn Files, name: &str) -> Option<(Option<u64>, Optio
 
 /// A row of `/proc/meminfo` in bytes.
 fn meminfo(files: &dyn Files, name: &str) -> Option<u64> {
-    let text = files.text("/proc/meminfo").ok()?;
+    kib_row(files, "/proc/meminfo", name)
+}
+
+/// What this process holds: its resident memory without mapped files, which the kernel counts as available.
+#[must_use]
+pub fn held_bytes(files: &dyn Files) -> u64 {
+    let of = |name| kib_row(files, "/proc/self/status", name).unwrap_or(0);
+    of("RssAnon") + of("RssShmem")
+}
+
+/// A row `name: 7 kB` in bytes.
+fn kib_row(files: &dyn Files, path: &str, name: &str) -> Option<u64> {
+    let text = files.text(path).ok()?;
     let row = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     Some(row.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
 }
@@ -135,7 +147,9 @@ fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
 
 fn room(scene: &Scene<'_>) -> Finding {
     let needed = scene.needs.memory_bytes;
-    let fault = cannot_be_had(scene.files, scene.needs);
+    // A process that runs was not refused, and what it holds of what it needs is its own.
+    let held = scene.probes.held_bytes.map(|held| held.min(needed));
+    let fault = if held.is_some() { None } else { cannot_be_had(scene.files, scene.needs) };
     let finding = Finding::new(
         "mem.room",
         if fault.is_some() { Severity::Fatal } else { Severity::Warning },
@@ -149,9 +163,15 @@ fn room(scene: &Scene<'_>) -> Finding {
         (Some(fault), _) => finding.judged(false, fault).costing("the start is refused").mended_by(vec![fix]),
         (None, None) => finding.unreadable("/proc/meminfo"),
         (None, Some(free)) => {
-            let (free, current) = match limit.filter(|limit| *limit < free) {
-                Some(limit) => (limit, format!("{} MiB for the control group (memory.max)", limit >> 20)),
-                None => (free, format!("{} MiB available", free >> 20)),
+            let had = free + held.unwrap_or(0);
+            let (free, current) = match (limit.filter(|limit| *limit < had), held) {
+                (Some(limit), _) => {
+                    (limit, format!("{} MiB for the control group (memory.max)", limit >> 20))
+                }
+                (None, Some(held)) => {
+                    (had, format!("{} MiB available, {} MiB held already", free >> 20, held >> 20))
+                }
+                (None, None) => (had, format!("{} MiB available", free >> 20)),
             };
             finding.judged(needed <= free, current).short_by(needed, free, Unit::MiB).mended_by(vec![fix])
         }
@@ -266,5 +286,70 @@ fn maps(scene: &Scene<'_>) -> Finding {
             .judged(MAPS <= value, value.to_string())
             .short_by(MAPS, value, Unit::One)
             .mended_by(vec![Fix::Set { path: PATH.into(), value: "65530".into() }]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::capacity::tests::{needs, plain};
+    use crate::topology::checks::{Probes, Verdict};
+
+    /// A machine of 8 GiB on which this process has 2 GiB, of which a half are mapped files.
+    struct Memory {
+        available_mib: u64,
+    }
+
+    impl Files for Memory {
+        fn text(&self, path: &str) -> Result<String, String> {
+            match path {
+                "/proc/meminfo" => {
+                    let available = self.available_mib << 10;
+                    Ok(format!("MemTotal: 8388608 kB\nMemAvailable: {available} kB\nSwapTotal: 0 kB\n"))
+                }
+                "/proc/self/status" => {
+                    let rows =
+                        ["VmRSS:\t2097152", "RssAnon:\t1015808", "RssFile:\t1048576", "RssShmem:\t32768"];
+                    Ok(rows.map(|row| format!("{row} kB\n")).concat())
+                }
+                _ => Err(path.to_owned()),
+            }
+        }
+
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn what_a_running_exchange_holds_is_room_for_it() {
+        for (available_mib, needed_mib, runs, passed, current) in [
+            (3_072, 3_072, false, true, "3072 MiB available"),
+            (3_072, 3_073, false, false, "3072 MiB available"),
+            (2_048, 3_072, true, true, "2048 MiB available, 1024 MiB held already"),
+            (2_047, 3_072, true, false, "2047 MiB available, 1024 MiB held already"),
+            // What it holds beyond its plan, as for history, makes no room.
+            (0, 512, true, true, "0 MiB available, 512 MiB held already"),
+            // A start that asks for this is refused; one that runs was given it.
+            (4_096, 9_216, true, false, "4096 MiB available, 1024 MiB held already"),
+            (
+                4_096,
+                9_216,
+                false,
+                false,
+                "sizes.books_bytes of a shard: got 9216 MiB; allowed: up to 8192 MiB on this machine",
+            ),
+        ] {
+            let files = Memory { available_mib };
+            let mut needs = needs("sm@0 r@1");
+            (needs.memory_bytes, needs.memory_piece_bytes) = (needed_mib << 20, needed_mib << 20);
+            needs.memory_taken.clear();
+            let mut probes = Probes::none("no");
+            probes.held_bytes = runs.then(|| held_bytes(&files));
+            let scene = Scene { files: &files, machine: &plain(2), needs: &needs, probes: &probes };
+            let finding = room(&scene);
+            let told = (finding.verdict == Verdict::Passed, finding.current.as_str());
+            assert_eq!(told, (passed, current), "{needed_mib}");
+        }
     }
 }

@@ -167,6 +167,8 @@ pub struct Probes {
     pub free_bytes: Result<Option<u64>, String>,
     /// The folder of the log's file, and the bytes free there.
     pub log_room: Result<(String, u64), String>,
+    /// Bytes of memory that this process holds, if it is the exchange itself and runs.
+    pub held_bytes: Option<u64>,
     /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
     pub clock: Result<(bool, u64), String>,
     /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
@@ -221,6 +223,7 @@ impl Probes {
             disk: Err(why()),
             free_bytes: Err(why()),
             log_room: Err(why()),
+            held_bytes: None,
             clock: Err(why()),
             stat_before: None,
             stat_quiet: None,
