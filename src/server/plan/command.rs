@@ -62,7 +62,7 @@ pub enum Command {
     Errors,
     /// Show the version
     Version {
-        /// Also what it was built with and what this kernel allows
+        /// Also what it was built for and which CPUs it may use
         #[arg(long)]
         verbose: bool,
     },
