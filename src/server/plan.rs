@@ -340,8 +340,10 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
             topology.shards
         ));
     }
-    if !log.is_multiple_of(4_096) {
-        return Err(format!("journal.log_bytes: {log} is not a multiple of 4096"));
+    if LOG_BYTES_MAX < log || !log.is_multiple_of(4_096) {
+        return Err(format!(
+            "journal.log_bytes: got {log}; allowed: {least} to {LOG_BYTES_MAX}, a multiple of 4096"
+        ));
     }
     let segment = options.journal_segment_bytes;
     // A start reads a segment whole.
@@ -382,6 +384,8 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
     Ok(rules)
 }
 
+/// The most bytes of the log: far more memory than a machine has to share.
+const LOG_BYTES_MAX: u64 = 1 << 40;
 /// The longest that a signed request may be off the clock: whoever gets hold of one may send it again for as long.
 const WINDOW_S_MAX: u64 = 3_600;
 /// The most frames between two state hashes: at 20,000 orders a second, a contradiction is found within a minute or so.
@@ -479,6 +483,12 @@ mod tests {
         assert_eq!(fault, "chain_id: 1 has no order contracts; use 80002, or 137");
         let fault = refused(|options| options.journal_log_bytes = 4_096);
         assert!(fault.starts_with("journal.log_bytes: 4096 is below"), "{fault}");
+        for bytes in [(32 << 20) + 1, (1 << 40) + 4_096, u64::MAX - 4_095] {
+            let fault = refused(|options| options.journal_log_bytes = bytes);
+            let told = format!("journal.log_bytes: got {bytes}; allowed: ");
+            let ends = " to 1099511627776, a multiple of 4096";
+            assert!(fault.starts_with(&told) && fault.ends_with(ends), "{fault}");
+        }
         let fault = refused(|options| options.journal_segment_bytes = (1 << 30) + 4_096);
         let rule = "got 1073745920; allowed: 1048576 to 1073741824, a multiple of 4096";
         assert_eq!(fault, format!("journal.segment_bytes: {rule}"));

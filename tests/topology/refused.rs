@@ -70,7 +70,7 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
             "journal.log_path: /dev/null is a device",
         ),
         (
-            vec!["journal.durability=committed", "journal.log_bytes=4503599627370496"],
+            vec!["journal.durability=committed", "journal.log_bytes=1099511627776"],
             folder.path(),
             "mem.log",
             "log: ",
