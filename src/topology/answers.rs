@@ -215,8 +215,7 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
 /// What else takes a loop's CPU: rarely, and for long.
 fn slowest(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let cpus = scene.cpus_of_orders();
-    let gaps = scene.probes.jitter.iter().flatten().filter(|gaps| cpus.contains(&gaps.cpu));
-    let worst = gaps.max_by_key(|gaps| gaps.wait_p999_ns);
+    let worst = brief::worst(scene, &cpus, |gaps| gaps.wait_p999_ns);
     let measured = match worst {
         Some(gaps) => format!(
             "measured with every CPU kept busy, one order in 1,000 waits for that at least {}, and the longest gap was {} (cpu {} lost {}: {})",

@@ -248,8 +248,7 @@ impl CoreLoop {
             }
         }
         let is_cancelling = self.trade.as_ref().is_some_and(Trade::is_cancelling);
-        if !self.drained && self.connections.count() == 0 && !self.mesh.anything_in_flight() && !is_cancelling
-        {
+        if !self.drained && self.connections.count() == 0 && self.mesh.in_flight() == 0 && !is_cancelling {
             self.drained = true;
             self.shared.drained.fetch_add(1, Ordering::AcqRel);
         }

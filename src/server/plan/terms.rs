@@ -1,6 +1,7 @@
 //! Configured terms: the smallest order, and what a market gets by default.
 
 use super::options::Options;
+use super::within;
 use crate::catalog::MarketDefaults;
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::fee::BUILDER_SHARE_BPS_MAX;
@@ -25,14 +26,6 @@ pub(in crate::server) fn market_defaults(options: &Options) -> Result<MarketDefa
 /// The smallest marketable BUY.
 pub(super) fn min_notional(options: &Options) -> Result<Collateral, String> {
     amount("orders.min_notional", &options.orders_min_notional, "USDC").map(Collateral)
-}
-
-fn within(name: &str, value: u64, min: u64, max: u64) -> Result<u64, String> {
-    if (min..=max).contains(&value) {
-        Ok(value)
-    } else {
-        Err(format!("{name}: got {value}; allowed: {min} to {max}"))
-    }
 }
 
 fn amount(name: &str, text: &str, unit: &str) -> Result<u64, String> {

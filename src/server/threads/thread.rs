@@ -9,10 +9,7 @@ pub(crate) trait Turns: Send + 'static {
 }
 
 /// A running loop.
-pub(crate) struct Thread {
-    name: String,
-    handle: JoinHandle<()>,
-}
+pub(crate) struct Thread(JoinHandle<()>);
 
 /// Starts `turns` on a thread called `name`, pinned to `cpu` if one is given.
 pub(crate) fn start(name: &str, cpu: Option<usize>, mut turns: Box<impl Turns>) -> Result<Thread, String> {
@@ -23,13 +20,14 @@ pub(crate) fn start(name: &str, cpu: Option<usize>, mut turns: Box<impl Turns>) 
             while turns.turn() {}
         })
         .map_err(|fault| format!("{name}: no thread: {fault}"))?;
-    Ok(Thread { name: name.to_owned(), handle })
+    Ok(Thread(handle))
 }
 
 impl Thread {
     /// Waits for the loop's end.
     pub(crate) fn join(self) -> Result<(), String> {
-        self.handle.join().map_err(|_| format!("{}: the thread panicked", self.name))
+        let name = self.0.thread().name().expect("start names it").to_owned();
+        self.0.join().map_err(|_| format!("{name}: the thread panicked"))
     }
 }
 
