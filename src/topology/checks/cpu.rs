@@ -19,34 +19,11 @@ pub(super) const OTHERS_MAX_MILLIONTHS: u64 = 50_000;
 const STEAL_MAX_MILLIONTHS: u64 = 1_000;
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
-    let mut findings = vec![allowed(scene), quota(scene), overcommit(scene), smt(scene)];
+    let mut findings = vec![quota(scene), overcommit(scene), smt(scene)];
     findings.extend(apart(scene));
     findings.extend([governor(scene), boost(scene), idle_states(scene), steal(scene), others(scene)]);
     findings.extend([interrupts(scene), irqbalance(scene), nodes(scene), jitter(scene)]);
     findings
-}
-
-fn allowed(scene: &Scene<'_>) -> Finding {
-    let mut pinned: Vec<usize> = scene.needs.pinned.iter().map(|thread| thread.cpu).collect();
-    pinned.sort_unstable();
-    let required =
-        if pinned.is_empty() { "any".to_owned() } else { format!("{} allowed", list::text(&pinned)) };
-    let finding = Finding::new(
-        "cpu.affinity_allowed",
-        Severity::Fatal,
-        required,
-        "a loop cannot be pinned to a CPU that affinity or cpuset forbid",
-    );
-    let allowed = &scene.machine.allowed;
-    let missing: Vec<usize> = pinned.into_iter().filter(|cpu| !allowed.contains(cpu)).collect();
-    let kept = match scene.machine.kept().as_slice() {
-        [] => String::new(),
-        kept => format!("; kept from us: {}", list::text(kept)),
-    };
-    finding
-        .judged(missing.is_empty(), format!("allowed: {}{kept}", list::text(allowed)))
-        .costing(format!("the start is refused: cpus {} are missing", list::text(&missing)))
-        .mended_by(vec![Fix::Advice("name allowed CPUs, or widen the cpuset (systemd: AllowedCPUs=)".into())])
 }
 
 fn quota(scene: &Scene<'_>) -> Finding {
