@@ -196,9 +196,6 @@ pub fn why(machine: &Machine, policy: Policy, row: &Row, others: &[(String, usiz
         };
     };
     let mut reasons = Vec::new();
-    if policy == Policy::Explicit {
-        reasons.push("named".to_owned());
-    }
     if cpu.isolated {
         reasons.push("isolated from other work".to_owned());
     }

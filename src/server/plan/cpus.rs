@@ -1,6 +1,7 @@
 //! What `cpu.*` says: a policy, how many loops, and which CPUs by their numbers.
 
 use super::options::Options;
+use super::topology::LoopPlan;
 use crate::topology::list;
 use crate::topology::machine::Machine;
 use crate::topology::placement::{self, Policy, SHARDS_MAX};
@@ -56,6 +57,16 @@ pub(super) fn has_feed_apart(options: &Options) -> bool {
 
 /// The most ingress loops; each checks some 30,000 signatures a second.
 const INGRESS_MAX: usize = 10;
+
+/// Whether the CPU of this loop is named, where the policy is explicit.
+pub(super) fn is_named(options: &Options, plan: &LoopPlan) -> bool {
+    match (plan.shard, plan.ingress, plan.reader) {
+        (Some(_), ..) => !options.cpu_shard_cpus.is_empty(),
+        (None, true, _) => true,
+        (None, false, true) => options.cpu_reader != "auto",
+        (None, false, false) => names_a_feed(options),
+    }
+}
 
 /// How many ingress loops there are: one for each CPU that is named, or the number that is given.
 pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, String> {
@@ -162,5 +173,71 @@ pub(super) fn cpu(name: &str, text: &str, words: &str, cpus: &[usize]) -> Result
             cpus.sort_unstable();
             Err(format!("{name}: {text} is not one of {words}the CPUs this process may use: {cpus:?}"))
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::topology::{self, Topology};
+    use super::*;
+
+    fn planned(cpus: usize, change: impl Fn(&mut Options)) -> Result<Topology, String> {
+        let mut options = Options::default();
+        change(&mut options);
+        topology::plan(&options, &Machine::plain(&(0..cpus).collect::<Vec<_>>()), false)
+    }
+
+    fn list(text: &str) -> Vec<String> {
+        text.split_terminator(',').map(str::to_owned).collect()
+    }
+
+    #[test]
+    fn loops_that_nobody_named_keep_off_the_journal_s_cpu_and_are_not_called_named() {
+        // Policy, CPUs of shards and ingress, the feed, the reader's CPU, the journal's, of how many: the threads with
+        // their CPUs, `!` before those that are named.
+        for (policy, [shards, ingress], [feed, reader, journal], cpus, expected) in [
+            ("auto", ["", ""], ["auto", "auto", "2"], 4, "shard0@1 reader@3 !journal@2"),
+            ("auto", ["", ""], ["auto", "auto", "1"], 2, "shard0@0 reader@1 !journal@1"),
+            ("explicit", ["0", ""], ["auto", "auto", "1"], 3, "!shard0@0 reader@2 !journal@1"),
+            ("explicit", ["0", ""], ["auto", "auto", "1"], 2, "!shard0@0 reader@1 !journal@1"),
+            ("explicit", ["0", ""], ["own", "auto", "1"], 4, "!shard0@0 feed@2 reader@3 !journal@1"),
+            (
+                "explicit",
+                ["0", "1"],
+                ["2", "3", "auto"],
+                5,
+                "!shard0@0 !ingress0@1 !feed@2 !reader@3 journal@4",
+            ),
+        ] {
+            let topology = planned(cpus, |options| {
+                options.cpu_policy = policy.into();
+                (options.cpu_shard_cpus, options.cpu_ingress) = (list(shards), list(ingress));
+                (options.cpu_feed, options.cpu_reader) = (feed.into(), reader.into());
+                options.cpu_journal = journal.into();
+            });
+            let rows = topology.expect("a topology").rows;
+            let threads = rows.iter().filter_map(|row| {
+                let mark = if row.why.starts_with("named") { "!" } else { "" };
+                Some(format!("{mark}{}@{}", row.thread.replace("outcry-", ""), row.cpu?))
+            });
+            assert_eq!(threads.collect::<Vec<_>>().join(" "), expected);
+        }
+    }
+
+    #[test]
+    fn a_reader_that_spins_without_a_cpu_is_refused_as_a_feed_is() {
+        let plan = |cpus| {
+            planned(cpus, |options| {
+                options.cpu_policy = "explicit".into();
+                (options.cpu_shard_cpus, options.cpu_ingress) = (list("0"), list("1"));
+                options.cpu_wait = "shard=park,reader=spin".into();
+            })
+        };
+        assert_eq!(plan(4).expect("a topology").loops[2].cpu, Some(2));
+        assert_eq!(
+            plan(2).expect_err("refused"),
+            "cpu.wait: reader=spin wants a CPU of its own, and none is left; give it one by cpu.reader, or say \
+             reader=park"
+        );
     }
 }

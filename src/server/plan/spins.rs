@@ -43,13 +43,14 @@ pub(super) fn journal_place(
     own.or_else(|| if waits.contains(&Wait::Spin) { shared() } else { None })
 }
 
-/// A feed of its own that spins and has no CPU may run on a shard's, and orders would wait for it.
-pub(super) fn refuse_a_homeless_spin(place: Option<usize>, wait: Wait) -> Result<(), String> {
+/// A reader, or a feed of its own, that spins and has no CPU may run on a shard's, and orders would wait for it.
+pub(super) fn refuse_a_homeless_spin(role: &str, place: Option<usize>, wait: Wait) -> Result<(), String> {
     if (place, wait) != (None, Wait::Spin) {
         return Ok(());
     }
-    Err("cpu.wait: feed=spin wants a CPU of its own, and none is left; give it one by cpu.feed, or say feed=park"
-        .to_owned())
+    Err(format!(
+        "cpu.wait: {role}=spin wants a CPU of its own, and none is left; give it one by cpu.{role}, or say {role}=park"
+    ))
 }
 
 pub(super) fn refuse_a_shared_spin(topology: &Topology, cpus: &[usize]) -> Result<(), String> {

@@ -210,7 +210,13 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let shards = cpus::shard_count(options, machine, policy, ingress + usize::from(feed))?;
     let merged = allowed.len() == 1 && shards == 1 && ingress == 0 && !feed;
     let count = if merged { 1 } else { usize::from(shards) + ingress + usize::from(feed) + 1 };
-    let order = placement::order(machine, policy, count);
+    let named_journal = match options.cpu_journal.as_str() {
+        "auto" => None,
+        text => Some(cpu("cpu.journal", text, "auto, or ", allowed)?),
+    };
+    let mut order = placement::order(machine, policy, count);
+    // A loop that nobody named has the journal's CPU only if no other is left.
+    order.sort_by_key(|&cpu| named_journal == Some(cpu));
     let mut places = match policy {
         Policy::Explicit => cpus::named_places(options, &order, shards, merged)?,
         Policy::Unpinned => vec![None; count],
@@ -222,20 +228,20 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let loops = Loops { count, ingress, feed, has_spare_cores };
     let Waits { loops: waits, journal: said } = waits::parse(&options.cpu_wait, loops)?;
     spins::keep_followers_off_a_spin(&mut places, &order, &waits, 1 + usize::from(feed));
-    if feed && policy == Policy::Explicit {
-        spins::refuse_a_homeless_spin(places[count - 2], waits[count - 2])?;
+    if policy == Policy::Explicit && !merged {
+        let roles = ["reader", "feed"].into_iter().take(1 + usize::from(feed));
+        for (role, (place, wait)) in roles.zip(places.iter().zip(&waits).rev()) {
+            spins::refuse_a_homeless_spin(role, *place, *wait)?;
+        }
     }
-    let journal_cpu = match options.cpu_journal.as_str() {
-        "auto" => spins::journal_place(machine, &order, &places, &waits),
-        text => Some(cpu("cpu.journal", text, "auto, or ", allowed)?),
-    };
+    let journal_cpu = named_journal.or_else(|| spins::journal_place(machine, &order, &places, &waits));
     let loops = assemble(&places, &waits, shards, feed);
     let mut topology =
         Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
     spins::refuse_a_shared_spin(&topology, allowed)?;
     let answers_wait = durability(options)? == Durability::Durable;
     topology.journal_wait = spins::journal_wait(said, &topology, has_spare_cores && answers_wait)?;
-    topology.rows = rows(machine, &topology, options.cpu_journal != "auto");
+    topology.rows = rows(machine, &topology, options);
     Ok(topology)
 }
 
@@ -263,14 +269,16 @@ fn assemble(places: &[Option<usize>], waits: &[Wait], shards: u16, feed_is_apart
 }
 
 /// Every thread with its place and the reason.
-fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<Row> {
+fn rows(machine: &Machine, topology: &Topology, options: &Options) -> Vec<Row> {
     let pinned: Vec<(String, usize)> =
         topology.loops.iter().filter_map(|plan| Some((plan.name.clone(), plan.cpu?))).collect();
     let mut rows = Vec::new();
     for plan in &topology.loops {
         let others: Vec<_> = pinned.iter().filter(|(name, _)| *name != plan.name).cloned().collect();
         let mut row = Row::on(machine, &plan.name, &plan.roles(), plan.cpu, plan.wait.text());
-        row.why = placement::why(machine, topology.policy, &row, &others);
+        let why = placement::why(machine, topology.policy, &row, &others);
+        let is_named = topology.policy == Policy::Explicit && cpus::is_named(options, plan);
+        row.why = if is_named { format!("named; {why}") } else { why };
         rows.push(row);
     }
     let mut journal = Row::on(
@@ -284,7 +292,7 @@ fn rows(machine: &Machine, topology: &Topology, journal_is_named: bool) -> Vec<R
     journal.why = match journal.cpu {
         None if pinned.is_empty() => "nothing is pinned".to_owned(),
         None => "no CPU is left; it sleeps most of the time, and no loop there spins".to_owned(),
-        Some(_) if journal_is_named => "named".to_owned(),
+        Some(_) if options.cpu_journal != "auto" => "named".to_owned(),
         Some(cpu) => match pinned.iter().find(|(_, other)| core(*other) == core(cpu)) {
             Some((name, _)) => format!("shares its core with {name}: no other is left"),
             None => "a core where no loop runs".to_owned(),
