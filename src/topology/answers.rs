@@ -117,20 +117,36 @@ fn hand_over_ns(scene: &Scene<'_>) -> [u64; 2] {
     [least_ns, most_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }]
 }
 
+/// How often an order wakes a loop that sleeps so: the one with its socket, and its shard's if that is another. While
+/// this one wakes, the one with the socket falls asleep again if it does so at once.
+fn woken(scene: &Scene<'_>, how: Sleeps) -> u64 {
+    let apart = scene.needs.work.iter().filter(|work| work.shard && !work.sockets);
+    let way = [Some(sleeps(scene)), apart.map(|work| work.sleeps).min()];
+    let again = way == [Some(Sleeps::AtOnce); 2] && how == Sleeps::AtOnce;
+    way.into_iter().flatten().map(|sleeps| u64::from(sleeps == how)).sum::<u64>() + u64::from(again)
+}
+
 /// The time of a lone order in the server, without the disk.
 fn median_ns(scene: &Scene<'_>, capacity: &Capacity) -> u64 {
-    capacity.order_ns + if sleeps(scene) == Sleeps::AtOnce { scene.wake_ns() } else { 0 }
+    capacity.order_ns + woken(scene, Sleeps::AtOnce) * scene.wake_ns()
 }
 
 fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     let (order_ns, check_ns) = (capacity.order_ns, capacity.check_ns());
-    let sleeps = sleeps(scene);
-    let wake = micros(scene.wake_ns());
-    let woken = match sleeps {
-        Sleeps::Never => String::new(),
-        Sleeps::AfterSpinning => format!("; {wake} more after a pause of 50 µs, for a loop sleeps then"),
-        Sleeps::AtOnce => format!(", waking the loop {}", scene.wake()),
+    let [at_once, later] = [Sleeps::AtOnce, Sleeps::AfterSpinning].map(|how| woken(scene, how));
+    let wake_ns = scene.wake_ns();
+    let woken = match at_once {
+        0 => String::new(),
+        1 => format!(", waking the loop {}", scene.wake()),
+        times => format!(", waking loops {times} times, {} each", scene.wake()),
     };
+    let after = micros(later * wake_ns);
+    let after = match later {
+        0 => String::new(),
+        1 => format!("; {after} more after a pause of 50 µs, for a loop sleeps then"),
+        _ => format!("; {after} more after a pause of 50 µs, for loops sleep then"),
+    };
+    let woken = woken + &after;
     let parts = format!("its signature check {}, the rest {}", micros(check_ns), micros(capacity::REST_NS));
     let others = brief::more_beside_others(scene);
     let now = format!(
@@ -140,11 +156,11 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         rounded(capacity.comfortable_per_second())
     );
     let mut free = Vec::new();
-    if sleeps != Sleeps::Never && limit::may_spin(scene) {
+    if 0 < at_once + later && limit::may_spin(scene) {
         let rest = if scene.lacks_cores() { ", and reader, journal and system share the rest" } else { "" };
-        free.push(format!(
-            "cpu.wait=shard=spin saves the {wake}; it burns a CPU for each shard day and night{rest}"
-        ));
+        let (setting, price) = (scene.needs.spin_setting(), scene.needs.spin_price());
+        let saved = micros((at_once + later) * wake_ns);
+        free.push(format!("{setting} saves the {saved}; it {price}{rest}"));
     }
     if !capacity.knows_signers {
         let saved = check_ns - capacity::known_ns(check_ns);
@@ -155,7 +171,7 @@ fn median(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     }
     let bought = format!("faster cores shorten the {} in proportion", micros(order_ns));
     let least_ns = median_ns(scene, capacity);
-    let most_ns = least_ns + if sleeps == Sleeps::AfterSpinning { scene.wake_ns() } else { 0 };
+    let most_ns = least_ns + later * wake_ns;
     Answer {
         asked: "median",
         title: if scene.needs.durable {
@@ -200,7 +216,8 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let known = micros(BATCH * capacity::known_ns(capacity.check_ns()));
         free.push(format!("{KNOWN_SETTING}: {known} where signers are known"));
     }
-    let bought = "a core and a shard more (cpu.shards): fewer orders on one loop".to_owned();
+    let (more, setting) = (capacity.one_core_more(), scene.needs.carriers_setting());
+    let bought = format!("{more} ({setting}): fewer orders on one loop");
     Answer {
         asked: "slow",
         title: "the slowest of a hundred (p99)",

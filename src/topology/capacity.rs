@@ -19,7 +19,6 @@ use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
-use super::placement::SHARDS_MAX;
 
 /// An order's CPU time on a loop with sockets, all but its signature check.
 pub const REST_NS: u64 = 9_700;
@@ -313,6 +312,12 @@ impl Capacity {
         })
     }
 
+    /// What lets fewer orders wait in line on one loop.
+    pub(super) fn one_core_more(&self) -> String {
+        let one = if self.carrier() == "shard" { "a shard" } else { "an ingress loop" };
+        format!("a core and {one} more")
+    }
+
     fn carriers(&self) -> usize {
         self.parts.iter().filter(|part| part.has_sockets).count()
     }
@@ -327,17 +332,17 @@ impl Capacity {
         if self.is_quota {
             free.push("lift the quota".to_owned());
         } else if self.first_has_sockets() {
-            let carriers = self.carriers();
+            let needs = scene.needs;
+            let (carriers, carriers_max) = needs.carriers();
             let has_own_cores = self.shared().is_none();
-            let apart = scene.needs.work.iter().any(|work| work.shard && !work.sockets);
-            let idle = limit::idle_for_shards(scene);
-            let feeds = scene.needs.work.iter().filter(|work| work.follows == Some(Follower::Feed)).count();
-            let shards = (carriers + idle).min(usize::from(SHARDS_MAX));
-            if has_own_cores && !apart && carriers < shards {
-                let full_at = rounded(orders_of(shards, self.order_ns));
-                let settings = scene.needs.settings_of_shards(shards);
+            let idle = limit::idle_for_orders(scene);
+            let feeds = needs.work.iter().filter(|work| work.follows == Some(Follower::Feed)).count();
+            let more = (carriers + idle).min(carriers_max);
+            if has_own_cores && carriers < more {
+                let full_at = rounded(orders_of(needs, more, self.order_ns));
+                let settings = needs.settings_of_carriers(more);
                 free.push(format!("{settings} for about {full_at}, on cores that are here"));
-            } else if has_own_cores && !apart {
+            } else if has_own_cores {
                 free.extend(self.one_more(scene));
             }
             if !self.knows_signers {
@@ -345,12 +350,12 @@ impl Capacity {
                     format!("{KNOWN_SETTING} for up to {} where all signers are known", rounded(most))
                 }));
             }
-            bought.extend(match (has_own_cores, apart) {
+            bought.extend(match (has_own_cores, needs.ingress()) {
                 (false, _) => Some("a core for each loop".to_owned()),
-                (true, true) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
                 // Cores that nobody uses are here already.
-                (true, false) if idle != 0 => None,
-                (true, false) => Some(format!(
+                (true, _) if idle != 0 => None,
+                (true, 1..) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
+                (true, 0) => Some(format!(
                     "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
                      {} cores, two with {}), until the reader is full at {} without any reads; without one it only shares: it \
                      gets what other loops, the journal and the system leave, and orders wait for turns, up to {}",
@@ -366,23 +371,21 @@ impl Capacity {
         (free, bought)
     }
 
-    /// One more shard, where a fast core is left for it but one or both of the spare cores would be used up. Without
-    /// a core of its own it would carry next to nothing, so it is no remedy.
+    /// One more loop that takes orders, where a fast core is left for it but one or both of the spare cores would be
+    /// used up. Without a core of its own it would carry next to nothing, so it is no remedy.
     fn one_more(&self, scene: &Scene<'_>) -> Option<String> {
         let (machine, needs) = (scene.machine, scene.needs);
         let left = machine.distinct(Cpu::core).checked_sub(needs.loops + 1)?;
-        let shards = self.carriers() + 1;
-        if machine.performance_cores() <= needs.shards || usize::from(SHARDS_MAX) < shards {
+        let (carriers, carriers_max) = needs.carriers();
+        if machine.performance_cores() <= needs.shards + needs.ingress() || carriers == carriers_max {
             return None;
         }
-        let followers = needs.work.iter().map(|work| u64::from(work.follows.is_some()));
-        let following_ns = followers.sum::<u64>() * READER_NS;
-        let by_quota =
-            machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / (self.order_ns + following_ns));
-        let of_shards = orders_of(shards, self.order_ns);
-        let (most, quota) = match by_quota.filter(|&quota| quota < of_shards) {
+        let order_ns = self.parts.iter().map(|part| part.order_ns).sum::<u64>().max(1);
+        let by_quota = machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / order_ns);
+        let by_cores = orders_of(needs, carriers + 1, self.order_ns);
+        let (most, quota) = match by_quota.filter(|&quota| quota < by_cores) {
             Some(quota) => (quota, ", where the quota of CPU time is used up"),
-            None => (of_shards, ""),
+            None => (by_cores, ""),
         };
         let spared = ["the journal's thread and the system", "the system"].get(left);
         let looks_on = needs.work.iter().any(|work| work.sockets && work.sleeps == Sleeps::AfterSpinning);
@@ -397,15 +400,19 @@ impl Capacity {
             };
             format!("; none is left to {who} then{wake}")
         });
-        let (most, settings) = (rounded(most), needs.settings_of_shards(shards));
+        let (most, settings) = (rounded(most), needs.settings_of_carriers(carriers + 1));
         Some(format!("{settings} for about {most}{quota}, on a core of its own that is here{price}"))
     }
 }
 
-/// The orders a second of `shards` shards with a core each, up to what the reader can follow.
-fn orders_of(shards: usize, order_ns: u64) -> u64 {
-    let of_shards = u64::try_from(shards).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / order_ns.max(1);
-    of_shards.min(SECOND_NS / READER_NS)
+/// The orders a second of `carriers` loops with sockets on a core each, up to what shards apart from them can match and
+/// the reader can follow.
+fn orders_of(needs: &Needs, carriers: usize, order_ns: u64) -> u64 {
+    let of = |loops: usize, each_ns: u64| {
+        u64::try_from(loops).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / each_ns.max(1)
+    };
+    let matched = if needs.ingress() == 0 { u64::MAX } else { of(needs.shards, MATCH_NS) };
+    of(carriers, order_ns).min(matched).min(of(1, READER_NS))
 }
 
 /// A time for people, in whole microseconds.

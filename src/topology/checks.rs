@@ -14,7 +14,7 @@ mod world;
 use super::Files;
 use super::cost;
 use super::machine::{Machine, counted};
-use super::placement::{Policy, SPARE_CORES};
+use super::placement::{INGRESS_MAX, Policy, SHARDS_MAX, SPARE_CORES};
 use super::table;
 
 pub(super) use cpu::{on_cpu, remedy_of, waits_for};
@@ -311,12 +311,49 @@ impl Needs {
         there.peek().is_some() && there.all(|thread| !thread.spins)
     }
 
-    /// The settings that give `shards` shards.
+    /// How many loops are for ingress alone (`cpu.ingress`): then shards' loops have no sockets.
     #[must_use]
-    pub fn settings_of_shards(&self, shards: usize) -> String {
-        let log = self.log_raised.get(shards).copied().flatten();
+    pub fn ingress(&self) -> usize {
+        self.work.iter().filter(|work| work.sockets && !work.shard).count()
+    }
+
+    /// How many loops take orders, and how many there may be: those for ingress if there are any, else the shards'.
+    #[must_use]
+    pub fn carriers(&self) -> (usize, usize) {
+        match self.ingress() {
+            0 => (self.shards, usize::from(SHARDS_MAX)),
+            ingress => (ingress, INGRESS_MAX),
+        }
+    }
+
+    /// The setting that says how many loops take orders.
+    #[must_use]
+    pub fn carriers_setting(&self) -> &'static str {
+        if self.ingress() == 0 { "cpu.shards" } else { "cpu.ingress" }
+    }
+
+    /// The settings that let `count` loops take orders.
+    #[must_use]
+    pub fn settings_of_carriers(&self, count: usize) -> String {
+        let log = self.log_raised.get(count).copied().flatten().filter(|_| self.ingress() == 0);
         let log = log.map_or_else(String::new, |bytes| format!(" and journal.log_bytes={bytes}"));
-        format!("cpu.shards={shards}{log}")
+        format!("{}={count}{log}", self.carriers_setting())
+    }
+
+    /// The setting with which no loop sleeps that orders wait for.
+    #[must_use]
+    pub fn spin_setting(&self) -> &'static str {
+        if self.ingress() == 0 { "cpu.wait=shard=spin" } else { "cpu.wait=shard=spin,ingress=spin" }
+    }
+
+    /// What [`Self::spin_setting`] costs.
+    #[must_use]
+    pub fn spin_price(&self) -> &'static str {
+        if self.ingress() == 0 {
+            "burns a CPU for each shard day and night"
+        } else {
+            "burns a CPU for each shard and each loop for ingress day and night"
+        }
     }
 
     /// Who is pinned to `cpu`, in words.

@@ -22,10 +22,10 @@
 //! | `none` | nothing, or nothing but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
-use super::checks::{self, DiskProbe, Finding, Gaps, Others, Scene, Severity, Verdict, percent};
+use super::checks::{self, DiskProbe, Finding, Follower, Gaps, Others, Scene, Severity, Verdict, percent};
 use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{Cpu, counted, cpus_of};
-use super::placement::{Policy, SHARDS_AUTO_MAX, SHARDS_MAX, SPARE_CORES};
+use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
 
 /// Conditions that cost something whenever they fail and have no cause of their own below, with what they touch.
 const CONDITIONS: [(&str, Option<Touches>); 9] = [
@@ -352,11 +352,12 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         causes.push(limit(Kind::Unpinned, Touches::P99, cost::SLICE_NS, text, change));
     } else if machine.allowed.len() < needs.loops {
         let waits = format!("they wait for each other, up to {} an order", time(cost::SLICE_NS));
-        let text = format!("{loops} on {on_cores}: {waits}; {}", fewer(scene));
+        let fewer = fewer(scene).map_or_else(String::new, |fewer| format!("; {fewer}"));
+        let text = format!("{loops} on {on_cores}: {waits}{fewer}");
         causes.push(limit(Kind::Cores, Touches::P99, cost::SLICE_NS, text, more_cores()));
         causes.extend(woken(more_cores()));
     } else if cores < needed {
-        let fewer = if 1 < needs.shards { format!("; {}", fewer(scene)) } else { String::new() };
+        let fewer = fewer(scene).map_or_else(String::new, |fewer| format!("; {fewer}"));
         let text = format!(
             "{on_cores} for {loops}, the journal and the system, {needed} would do{fewer}: {}",
             spinning(scene)
@@ -402,7 +403,7 @@ fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
     if !may_spin(scene) {
         return bought;
     }
-    let spin = "cpu.wait=shard=spin, which burns a CPU for each shard day and night";
+    let spin = format!("{}, which {}", scene.needs.spin_setting(), scene.needs.spin_price());
     let more = bought.map_or_else(String::new, |text| {
         format!("; or {text}; with more cores loops look on for 50 µs before they sleep, so only busy ones save it")
     });
@@ -417,12 +418,21 @@ fn spinning(scene: &Scene<'_>) -> String {
     }
 }
 
-/// How many shards would leave room.
-fn fewer(scene: &Scene<'_>) -> String {
-    let others = scene.needs.loops - scene.needs.shards;
-    let room = scene.machine.cores().saturating_sub(others + SPARE_CORES).max(1);
-    let shards = if room < scene.needs.shards { room } else { 1 };
-    format!("cpu.shards={shards} leaves more to each")
+/// How many shards would leave room; of one shard, which loops besides it could be given up.
+fn fewer(scene: &Scene<'_>) -> Option<String> {
+    let needs = scene.needs;
+    if 1 < needs.shards {
+        let others = needs.loops - needs.shards;
+        let room = scene.machine.cores().saturating_sub(others + SPARE_CORES).max(1);
+        let shards = if room < needs.shards { room } else { 1 };
+        return Some(format!("cpu.shards={shards} leaves more to each"));
+    }
+    let has_feed = needs.work.iter().any(|work| work.follows == Some(Follower::Feed));
+    let apart = [(needs.ingress() != 0, "cpu.ingress"), (has_feed, "cpu.feed")];
+    let apart: Vec<&str> =
+        apart.into_iter().filter(|(is_apart, _)| *is_apart).map(|(_, name)| name).collect();
+    (!apart.is_empty())
+        .then(|| format!("without {} there are fewer loops, with more for each", apart.join(" and ")))
 }
 
 /// How long and how often the disk stalls, and at which rate one answer in a hundred meets it; none if it does not.
@@ -468,42 +478,49 @@ fn disk(scene: &Scene<'_>) -> Option<Limit> {
 /// The entry for nothing, or nothing but what the slowest orders meet: it says what would carry more all the same.
 fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     let needs = scene.needs;
-    let idle = idle_for_shards(scene);
+    let capacity = capacity::of(scene);
+    let idle = idle_for_orders(scene);
     let have = if idle == 1 { "has" } else { "have" };
     let idle_cores = counted(idle, "core");
     let cap = match idle {
         0 => String::new(),
+        _ if needs.ingress() != 0 => format!("; {idle_cores} {have} no loop"),
         _ if needs.shards == SHARDS_AUTO_MAX => {
             format!("; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {idle_cores} {have} none")
         }
         _ => format!("; {idle_cores} {have} none"),
     };
-    let full =
-        capacity::of(scene).map_or_else(|_| String::new(), |capacity| format!("; {}", capacity.brief()));
+    let full = capacity.as_ref().map_or_else(|_| String::new(), |capacity| format!("; {}", capacity.brief()));
     let but = if but_for_the_slowest { " but what the slowest orders meet" } else { "" };
     let text = format!(
         "nothing in its settings{but}; {} on {}, and one market is matched on one core{cap}{full}",
         counted(needs.shards, "shard"),
         counted(needs.shards, "core")
     );
-    let shards = (needs.shards + idle).min(usize::from(SHARDS_MAX));
-    let more = if idle == 0 {
-        "; cpu.shards and more cores for more orders a second".to_owned()
-    } else if needs.shards < shards {
-        let settings = needs.settings_of_shards(shards);
-        format!("; {settings} for more orders a second, on cores that are here")
+    let (carriers, carriers_max) = needs.carriers();
+    // Beside a shard or a reader that is full first, another loop for orders carries nothing.
+    let room = if capacity.is_ok_and(|capacity| !capacity.first_has_sockets()) {
+        0
     } else {
-        String::new()
+        carriers_max - carriers
+    };
+    let more = match idle.min(room) {
+        _ if room == 0 => String::new(),
+        0 => format!("; {} and more cores for more orders a second", needs.carriers_setting()),
+        more => {
+            let settings = needs.settings_of_carriers(carriers + more);
+            format!("; {settings} for more orders a second, on cores that are here")
+        }
     };
     let change = format!("faster cores for each order{more}");
     Limit { kind: Kind::None, touches: None, text, cost_ns: None, change: Some(change) }
 }
 
-/// How many more shards could have a fast core each, beside all loops and the spare cores as they are.
-pub(super) fn idle_for_shards(scene: &Scene<'_>) -> usize {
+/// How many more loops that take orders could have a fast core each, beside all loops and the spare cores as they are.
+pub(super) fn idle_for_orders(scene: &Scene<'_>) -> usize {
     let (machine, needs) = (scene.machine, scene.needs);
     let spare = machine.cores().saturating_sub(needs.loops + SPARE_CORES);
-    let fast = machine.performance_cores().saturating_sub(needs.shards);
+    let fast = machine.performance_cores().saturating_sub(needs.shards + needs.ingress());
     spare.min(fast)
 }
 

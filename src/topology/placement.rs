@@ -57,6 +57,9 @@ pub const SHARDS_AUTO_MAX: usize = 4;
 /// The most shards there can be; each costs a core and slack in the log.
 pub const SHARDS_MAX: u16 = 64;
 
+/// The most loops for ingress alone; each checks some 30,000 signatures a second.
+pub const INGRESS_MAX: usize = 10;
+
 /// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
 /// to each of `others` (loops for ingress or for the feed alone), and the spare ones, without which no loop
 /// spins. A loop that sleeps is woken for every order; a second shard helps only where one is full.

@@ -4,7 +4,7 @@ use super::options::Options;
 use super::topology::LoopPlan;
 use crate::topology::list;
 use crate::topology::machine::Machine;
-use crate::topology::placement::{self, Policy, SHARDS_MAX};
+use crate::topology::placement::{self, INGRESS_MAX, Policy, SHARDS_MAX};
 
 pub(super) fn policy(options: &Options) -> Result<Policy, String> {
     let word = options.cpu_policy.as_str();
@@ -54,9 +54,6 @@ fn names_a_feed(options: &Options) -> bool {
 pub(super) fn has_feed_apart(options: &Options) -> bool {
     options.cpu_feed == OWN || names_a_feed(options) && options.cpu_feed != options.cpu_reader
 }
-
-/// The most ingress loops; each checks some 30,000 signatures a second.
-const INGRESS_MAX: usize = 10;
 
 /// Whether the CPU of this loop is named, where the policy is explicit.
 pub(super) fn is_named(options: &Options, plan: &LoopPlan) -> bool {

@@ -1,7 +1,7 @@
 //! Each answer as a row of a table: what limits, by how much, and what to change first.
 
 use super::reads::cpus_of_reads;
-use super::{BATCH, HAND_OVER_NS, LINES, beside, cpu_others, is_unseen, median_ns, sleeps};
+use super::{BATCH, HAND_OVER_NS, LINES, beside, cpu_others, is_unseen, median_ns, sleeps, woken};
 use crate::topology::capacity::{
     Capacity, KNOWN_SETTING, REST_NS, if_signers_are_known, known_ns, micros, rounded,
 };
@@ -33,12 +33,16 @@ pub(super) fn median(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         Some(_) => "signature check, tried on a CPU that others had too",
         None => "signature check: the CPU's speed",
     };
-    let parts =
-        [(check_ns, check), (REST_NS, "sockets, parsing, matching"), (wake_ns, "waking a loop that sleeps")];
+    let waking = if woken(scene, Sleeps::AtOnce) < 2 {
+        "waking a loop that sleeps"
+    } else {
+        "waking loops that sleep"
+    };
+    let parts = [(check_ns, check), (REST_NS, "sockets, parsing, matching"), (wake_ns, waking)];
     let (most_ns, what) = parts.into_iter().max().unwrap_or_default();
     let spin_ns = if limit::may_spin(scene) { wake_ns } else { 0 };
     let saved_ns = if capacity.knows_signers { 0 } else { check_ns - known_ns(check_ns) };
-    let spin = || format!("cpu.wait=shard=spin: {} less", micros(spin_ns));
+    let spin = || format!("{}: {} less", scene.needs.spin_setting(), micros(spin_ns));
     let known = |less: &str| format!("{KNOWN_SETTING}: {} {less} (not reviewed)", micros(saved_ns));
     // The reviewed setting comes first, whichever saves more: both amounts are measured anew each time.
     let first = match (spin_ns, saved_ns) {
@@ -120,7 +124,7 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
                 cost::time(gaps.wait_p99_ns)
             ))
         ),
-        first: "smaller batches; a core and a shard more".to_owned(),
+        first: format!("smaller batches; {}", capacity.one_core_more()),
     }
 }
 
@@ -158,7 +162,8 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         // What follows the semicolon is its price.
         (Some(way), _) => way.split(';').next().unwrap_or_default().to_owned(),
         (None, Some(most)) => {
-            format!("a core and a shard more; {KNOWN_SETTING}: up to {} (not reviewed)", rounded(most))
+            let more = capacity.one_core_more();
+            format!("{more}; {KNOWN_SETTING}: up to {} (not reviewed)", rounded(most))
         }
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),
     };
@@ -232,7 +237,8 @@ pub(super) fn durable(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
 
 pub(super) fn reads(scene: &Scene<'_>, alone_ns: Option<[u64; 2]>, first: &str, most: &str) -> Brief {
     let spins = sleeps(scene) == Sleeps::AtOnce && limit::may_spin(scene);
-    let first_alone = if spins { "alone: cpu.wait=shard=spin; many: " } else { "" };
+    let first_alone =
+        if spins { format!("alone: {}; many: ", scene.needs.spin_setting()) } else { String::new() };
     let (by_alone, alone) = match alone_ns {
         None => (String::new(), String::new()),
         Some([least_ns, most_ns]) if least_ns < most_ns => (

@@ -53,7 +53,8 @@ pub(super) fn reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
     );
     let mut free = vec!["clients that send many at once (pipelining)".to_owned()];
     if sleeps(scene) == Sleeps::AtOnce && limit::may_spin(scene) {
-        free.push(format!("cpu.wait=shard=spin saves {} of the waking", micros(scene.wake_ns())));
+        let (setting, saved) = (scene.needs.spin_setting(), micros(scene.wake_ns()));
+        free.push(format!("{setting} saves {saved} of the waking"));
     }
     let bought = "a faster core for the one reader; more loops with sockets do not help it";
     let least_ns = read_ns.map(|ns| READ_PASS_NS + READ_TURN_NS + ns);

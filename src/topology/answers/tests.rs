@@ -106,6 +106,36 @@ fn a_median_has_the_wake_up_of_how_its_loop_waits() {
 }
 
 #[test]
+fn an_order_wakes_both_loops_on_its_way_where_ingress_is_apart() {
+    use Sleeps::{AfterSpinning, AtOnce, Never};
+    let setting = "cpu.wait=shard=spin,ingress=spin saves the";
+    for (shard, ingress, amount, woken, saved) in [
+        (AtOnce, AtOnce, [83_700, 83_700], ", waking loops 3 times, some 16 µs each;", Some("48 µs")),
+        (Never, AtOnce, [51_700, 51_700], ", waking the loop some 16 µs;", Some("16 µs")),
+        (AtOnce, Never, [51_700, 51_700], ", waking the loop some 16 µs;", Some("16 µs")),
+        (
+            AfterSpinning,
+            AfterSpinning,
+            [35_700, 67_700],
+            "; 32 µs more after a pause of 50 µs",
+            Some("32 µs"),
+        ),
+        (Never, Never, [35_700, 35_700], "the rest 10 µs; from about", None),
+    ] {
+        let mut needs = needs("m@0 s@1 r@2");
+        (needs.work[0].sleeps, needs.work[1].sleeps) = (shard, ingress);
+        let [median, slow, ..] = answers(&plain(4), &needs, None);
+        assert_eq!(median.amount_ns, Some(amount));
+        assert!(median.now.contains(woken), "{}", median.now);
+        let (free, first) = (median.free.expect("known signers"), median.brief.first);
+        assert_eq!(free.starts_with("cpu.wait="), saved.is_some(), "{free}");
+        assert!(saved.is_none_or(|saved| free.starts_with(&format!("{setting} {saved};"))), "{free}");
+        assert_eq!(first.starts_with("cpu.wait=shard=spin,ingress=spin: "), amount[0] != 35_700, "{first}");
+        assert_eq!(slow.brief.first, "smaller batches; a core and an ingress loop more");
+    }
+}
+
+#[test]
 fn one_client_s_limit_stands_with_what_the_machine_can_take() {
     let who = "; one client alone (an address, or the owner of a key)";
     let limit = |rule: &str, milli_per_second, refuses| {

@@ -159,7 +159,18 @@ fn what_carries_more_is_of_what_is_full_first() {
             vec!["about 28,000 for each shard more that has a core of its own", faster],
         ),
         (2, "sm sm r", vec![&known], vec!["a core for each loop", faster]),
-        (4, "m@0 s@1 r@2", vec![&known], vec!["more cores, with a loop of cpu.ingress on each", faster]),
+        (
+            4,
+            "m@0 s@1 r@2",
+            vec!["cpu.ingress=2 for about 56,000, on a core of its own that is here; none is left", &known],
+            vec!["more cores, with a loop of cpu.ingress on each", faster],
+        ),
+        (
+            12,
+            "m@1 m@2 m@3 m@4 s@5 r@6",
+            vec!["cpu.ingress=5 for about 140,000, on cores that are here", &known],
+            vec![faster],
+        ),
         (16, "sm@1 sm@2 sm@3 sm@4 r@5", vec!["cpu.shards=13 for about 364,000", &known], vec![faster]),
     ] {
         let came = capacity(&plain(cpus), &needs(shape));

@@ -2,8 +2,10 @@
 
 use super::*;
 use crate::topology::capacity::tests::Silent;
-use crate::topology::checks::{DiskUse, Named, Needs, Pinned, Probes};
+use crate::topology::checks::{Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
+
+mod disk_use;
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
 fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
@@ -311,6 +313,41 @@ fn each_limit_says_what_to_change() {
 }
 
 #[test]
+fn loops_for_ingress_are_what_is_changed_where_orders_come_in_there() {
+    let spin = "cpu.wait=shard=spin,ingress=spin, which burns a CPU for each shard and each loop for ingress day and night; or a";
+    let here = "faster cores for each order; cpu.ingress=5 for more orders a second, on cores that are here";
+    let bought = "faster cores for each order; cpu.ingress and more cores for more orders a second";
+    for (cpus, shape, spins, text, change) in [
+        (12, "m@1 m@2 m@3 m@4 s@5 r@6", true, "on one core; 4 cores have no loop", here),
+        (5, "m@1 s@2 r@3", true, "on one core", bought),
+        (4, "m@0 s@1 r@2", false, "5 would do; without cpu.ingress there are fewer loops", spin),
+        (
+            2,
+            "m s r",
+            false,
+            "3 loops on 2 cores: they wait for each other, up to 4 ms an order; without cpu.ingress there",
+            "",
+        ),
+        (
+            2,
+            "sm f r",
+            false,
+            "up to 4 ms an order; without cpu.feed there are fewer loops, with more for each",
+            "",
+        ),
+        (2, "m s f r", false, "without cpu.ingress and cpu.feed there", ""),
+        (2, "sm sm s r", false, "cpu.shards=1 leaves more to each", ""),
+    ] {
+        let mut needs = capacity::tests::needs(shape);
+        needs.spinning.extend(spins.then(|| "m0".to_owned()));
+        let came = limits(cpus, &needs, &Probes::none("no"));
+        let told = |limit: &&Limit| limit.text.contains(text);
+        let limit = came.iter().find(told).unwrap_or_else(|| panic!("{shape}: {came:?}"));
+        assert!(limit.change.as_ref().is_some_and(|said| said.starts_with(change)), "{shape}: {limit:?}");
+    }
+}
+
+#[test]
 fn limits_are_numbered_and_none_is_not() {
     let said = |spin| text(&limits(4, &needs(4, 1, Policy::Auto, spin), &Probes::none("no")));
     let none = said(true);
@@ -444,67 +481,6 @@ fn the_condition_of_gaps_tells_the_cpu_that_lost_most_and_not_the_one_with_the_l
         let jitter = findings.iter().find(|finding| finding.id == "jitter").expect("it was measured");
         let told = "cpu 0 (shard0): p99 12024 µs, 1 in 1,000 waits 12024 µs, 50.44 % lost";
         assert_eq!(jitter.current, told);
-    }
-}
-
-/// What others do on the disk, besides 300 writes a second.
-fn used_by_others(busy_millionths: u64, reads_per_second: u64) -> DiskUse {
-    let (writes_per_second, bytes_per_second) = (300, 2 << 20);
-    DiskUse { reads_per_second, writes_per_second, bytes_per_second, busy_millionths, who: None }
-}
-
-#[test]
-fn who_else_writes_to_the_disk_is_told_with_what_its_answers_wait_for() {
-    let found = |durable, busy_millionths, reads, who: Option<&str>| {
-        let needs = Needs { durable, ..needs(2, 1, Policy::Auto, false) };
-        let mut probes = Probes::none("no");
-        let who = who.map(str::to_owned);
-        probes.disk = Ok(disk(5_600));
-        probes.disk_quiet = Ok(used_by_others(busy_millionths, reads).by(who));
-        limits(2, &needs, &probes).into_iter().find(|limit| limit.kind == Kind::Disk)
-    };
-    assert_eq!(found(false, 631_000, 0, None), None);
-    let theirs = "one at a time, while others use it: the disk is busy 63.10 % of the time with others' work, 0 reads, 300 writes of 2048 KiB a second; an";
-    let stop = "stop who writes there (`iotop -o` says who), or give another data_dir";
-    let stop_one = "stop dd (7), which writes there, or give another data_dir";
-    let stop_readers = "stop who reads there (`iotop -o` says who), or give another data_dir";
-    let quiet = "one at a time, with no other load (ext4)";
-    for (busy_millionths, reads, who, told, change) in [
-        (99_999, 0, None, quiet, "a disk that writes 4 KiB sooner, or "),
-        (99_999, 0, Some("dd (7)"), quiet, "a disk that writes 4 KiB sooner, or "),
-        (631_000, 0, None, theirs, stop),
-        (631_000, 300, Some("dd (7)"), ", most of it by dd (7); ", stop_one),
-        // Whoever writes a little is innocent of what others read.
-        (631_000, 301, Some("dd (7)"), "301 reads, 300 writes of 2048 KiB a second; an", stop_readers),
-    ] {
-        let limit = found(true, busy_millionths, reads, who).expect("answers wait for the disk");
-        assert!(limit.text.contains(told), "{}", limit.text);
-        assert!(limit.change.as_ref().is_some_and(|text| text.starts_with(change)), "{limit:?}");
-    }
-}
-
-#[test]
-fn what_the_host_has_may_be_for_who_keeps_the_disk_busy() {
-    let needs = needs(2, 1, Policy::Auto, false);
-    let first = "stop dd (7), which writes there, and measure again: the host may have our CPUs for that; else a host that sells whole cores";
-    for (busy_millionths, threads, change) in [
-        (631_000, 0, first),
-        (0, 0, "a host that sells whole cores"),
-        (631_000, 49_000, "stop what runs there"),
-    ] {
-        let mut probes = Probes::none("no");
-        probes.disk_quiet = Ok(used_by_others(busy_millionths, 0).by(Some("dd (7)".to_owned())));
-        probes.jitter = Some(vec![Gaps {
-            cpu: 0,
-            lost_millionths: 50_000,
-            long_millionths: 50_000,
-            threads_millionths: Some(threads),
-            threads_long_millionths: Some(threads),
-            ..Gaps::default()
-        }]);
-        let came = limits(2, &needs, &probes);
-        let gaps = came.iter().find(|limit| limit.kind == Kind::Gaps).expect("a CPU was taken");
-        assert!(gaps.change.as_ref().is_some_and(|text| text.starts_with(change)), "{gaps:?}");
     }
 }
 
