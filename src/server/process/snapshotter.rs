@@ -1,9 +1,9 @@
 //! The thread that makes snapshots: when the operator asks, and when enough segments were sealed.
 //!
 //! It loads the last snapshot into a state of its own and applies what segments hold after it: recovery itself, while
-//! the server runs. It has the lowest priority and no CPU of its own, and shares nothing with shards and reader but the
-//! files; so neither of them ever waits for it. When a snapshot is complete, the reader, and a feed apart from it, are
-//! handed the archive that it names, and forget what that holds.
+//! the server runs. It has the lowest priority, runs beside the pinned loops, and shares nothing with shards and reader
+//! but the files; so neither of them ever waits for it. When a snapshot is complete, the reader, and a feed apart from
+//! it, are handed the archive that it names, and forget what that holds.
 //!
 //! A snapshot that cannot be made is reported and changes nothing: the older ones stay. It is tried again as soon as
 //! somebody asks, and by itself a little later.
@@ -28,8 +28,10 @@ use crate::reader::{Reader, Settings};
 use crate::server::core_loop::CoreLoop;
 use crate::server::machine::system;
 use crate::server::operator::admin::{self, Pending};
+use crate::server::plan::topology::allowed_cpus;
 use crate::server::requests::refusal;
 use crate::server::threads::shared::Shared;
+use crate::server::threads::thread;
 
 /// When snapshots are made by themselves.
 #[derive(Clone, Copy, Debug)]
@@ -40,8 +42,6 @@ pub(crate) struct Pace {
     pub(crate) look_every: Duration,
     /// How long it waits after one that failed before it tries again.
     pub(crate) retry_after: Duration,
-    /// The thread's priority, as `nice` counts it: 19 is the lowest.
-    pub(crate) nice: i32,
 }
 
 impl Pace {
@@ -51,7 +51,6 @@ impl Pace {
         segments_every: 8,
         look_every: Duration::from_millis(500),
         retry_after: Duration::from_mins(1),
-        nice: 19,
     };
 }
 
@@ -240,8 +239,7 @@ struct Snapshotter {
 
 impl Snapshotter {
     fn run(mut self) {
-        // Where that is refused, the thread keeps the priority of any other.
-        let _ = rustix::process::setpriority_process(None, self.pace.nice);
+        thread::stand_back(&self.shared.plan.topology.cpus_for_waiting(&allowed_cpus()));
         while !self.stopping.load(Ordering::Relaxed) {
             if let Some(pending) = self.shared.snapshots.asked.pop() {
                 let taken = self.take();

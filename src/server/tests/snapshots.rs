@@ -4,8 +4,12 @@
 //! Segments are as small as tests may have them, so that some are sealed within a second.
 
 use std::collections::BTreeSet;
+use std::fs::DirEntry;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use rustix::process::Pid;
+use rustix::thread::{CpuSet, sched_getaffinity};
 
 use super::{Client, Trader, hex, options, says, seed, until};
 use crate::domain::text::parse_hex;
@@ -14,6 +18,7 @@ use crate::journal::{Base, Disk, SnapshotReader, SnapshotWriter, snapshots};
 use crate::memory::sections::{Name, Sink};
 use crate::server::operator::journal::verify;
 use crate::server::plan::options::Options;
+use crate::server::plan::topology::allowed_cpus;
 use crate::server::plan::{Start, plan_on};
 use crate::server::process::clock::{self, Clock};
 use crate::server::process::snapshotter::Pace;
@@ -24,13 +29,9 @@ const SEGMENT_BYTES: u64 = 64 << 10;
 
 /// Only the operator asks for snapshots.
 const ONLY_ASKED: Pace = Pace { segments_every: u64::MAX / 2, ..EAGER };
-/// As important as any other thread: beside other tests the lowest priority would get next to nothing.
-const EAGER: Pace = Pace {
-    segments_every: 2,
-    look_every: Duration::from_millis(1),
-    retry_after: Duration::from_millis(1),
-    nice: 0,
-};
+/// As soon as there is something to hold.
+const EAGER: Pace =
+    Pace { segments_every: 2, look_every: Duration::from_millis(1), retry_after: Duration::from_millis(1) };
 
 /// A server, its operator and two traders of one market.
 struct Site {
@@ -271,6 +272,32 @@ fn what_a_full_memory_of_digests_knows_and_forgot_is_the_same_after_a_start_from
         }
         site.end();
     }
+}
+
+#[test]
+fn snapshots_are_made_beside_the_pinned_loops() {
+    let data = tempfile::tempdir().expect("a directory");
+    let options = options(&data, 1);
+    let mut site = Site::open(&options, &Disk::default(), ONLY_ASKED);
+    assert_eq!(site.snapshot().0, 200);
+    let topology =
+        plan_on(&options, Start { dev: true, ..Start::default() }, &[0, 1]).expect("a plan").topology;
+    let allowed = allowed_cpus();
+    let waiting =
+        Some(topology.cpus_for_waiting(&allowed)).filter(|cpus| !cpus.is_empty()).unwrap_or(allowed);
+    let may_use = |task: &DirEntry| -> Vec<usize> {
+        let id = task.file_name().into_string().expect("a number").parse().expect("a number");
+        // One that has ended meanwhile is another test's.
+        let cpus = sched_getaffinity(Pid::from_raw(id)).unwrap_or_default();
+        (0..CpuSet::MAX_CPU).filter(|&cpu| cpus.is_set(cpu)).collect()
+    };
+    let tasks = std::fs::read_dir("/proc/self/task").expect("there").map(|task| task.expect("there"));
+    let is_ours = |task: &DirEntry| {
+        std::fs::read_to_string(task.path().join("comm")).is_ok_and(|name| name == "snapshot\n")
+    };
+    let threads: Vec<_> = tasks.filter(is_ours).map(|task| may_use(&task)).collect();
+    assert!(threads.contains(&waiting), "{threads:?}, not {waiting:?}");
+    site.end();
 }
 
 #[test]
