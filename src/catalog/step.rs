@@ -155,7 +155,9 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     let question = market.question != Word::ZERO && market.question != known.question;
     // Two schedules that take nothing are the same.
     let other_fee = fee != known.fee && 0 < fee.rate.max(known.fee.rate);
-    let named_fee = if said.flag("feesEnabled") == Some(false) { "feesEnabled" } else { "feeSchedule" };
+    // A flag that says the opposite of what the market does is what differs.
+    let says_opposite = said.flag("feesEnabled") == Some(known.fee.rate == 0);
+    let named_fee = if says_opposite { "feesEnabled" } else { "feeSchedule" };
     let mut kept = kept_names(known, market);
     let stays = [
         ("questionID", question, "the question that the market has, which stays"),
@@ -226,4 +228,49 @@ pub(crate) fn kept_tick(row: &str, tick: Tick, why: &'static str) -> Refused {
 /// The report on a row whose market does not take its result.
 pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
     Refused::new(row, RESULT, "a result", why)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::{defaults, known, row};
+    use super::super::{Import, MarketDefaults};
+    use super::*;
+
+    #[test]
+    fn a_fee_that_stays_is_told_by_the_field_that_says_otherwise() {
+        let defaults =
+            MarketDefaults { fee: FeeSchedule { rate: 20_000, ..FeeSchedule::FREE }, ..defaults() };
+        let market = |more: &str| {
+            let import = Import::read(row(1, more).as_bytes(), &defaults).expect("a file");
+            import.markets()[0].clone()
+        };
+        let (free, charged) = (r#""feesEnabled":false,"#, r#""feeSchedule":{"rate":0.05},"#);
+        for (here, says, told) in [
+            (free, "", None),
+            (free, r#""feesEnabled":true,"#, Some("feesEnabled: got true")),
+            (free, charged, Some("feeSchedule: got {\"rate\":0.05}")),
+            (free, r#""feesEnabled":true,"feeSchedule":{"rate":0.05},"#, Some("feesEnabled: got true")),
+            (free, r#""feesEnabled":false,"feeSchedule":{"rate":0.05},"#, None),
+            (free, r#""feeSchedule":{"rate":0,"exponent":2},"#, None),
+            (charged, r#""x":1,"#, None),
+            (charged, r#""feesEnabled":true,"#, None),
+            (charged, r#""feesEnabled":true,"feeSchedule":{"rate":0.05},"#, None),
+            (
+                charged,
+                r#""feesEnabled":true,"feeSchedule":{"rate":0},"#,
+                Some("feeSchedule: got {\"rate\":0}"),
+            ),
+            (charged, free, Some("feesEnabled: got false")),
+            (charged, r#""feesEnabled":false,"feeSchedule":{"rate":0.05},"#, Some("feesEnabled: got false")),
+        ] {
+            let (here, says) = (market(here), market(says));
+            let MarketStep::Update(update) = market_step(Some(&known(&here)), &says, None) else {
+                panic!("its text is another one: {}", says.text);
+            };
+            let kept: Vec<String> = update.kept.iter().map(ToString::to_string).collect();
+            let told = told
+                .map(|told| format!("market 1: {told}; allowed: the fee that the market has, which stays"));
+            assert_eq!(kept, told.into_iter().collect::<Vec<_>>(), "{} {}", here.text, says.text);
+        }
+    }
 }

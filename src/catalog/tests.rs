@@ -372,7 +372,7 @@ fn a_changed_event_replaces_what_it_mentions() {
     assert_eq!(step(None, &changed.events()[0]), TextStep::Add);
 }
 
-fn known(market: &ImportedMarket) -> KnownMarket<'_> {
+pub(super) fn known(market: &ImportedMarket) -> KnownMarket<'_> {
     KnownMarket {
         text: &market.text,
         market_id: market.market_id.expect("a number"),
