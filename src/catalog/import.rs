@@ -286,7 +286,10 @@ impl Import {
             Err(refused) => return self.refuse(refused),
         };
         if kind == ItemKind::Series {
-            let series = format!("[{}]", item.text);
+            // What the lists and searches of events look for; the series itself is shown from its own text.
+            let part = |name| fields.raw(name).map(|raw| format!("\"{name}\":{raw}"));
+            let parts: Vec<String> = ["id", "slug", "recurrence"].into_iter().filter_map(part).collect();
+            let series = format!("[{{{}}}]", parts.join(","));
             self.each_of(fields, EVENTS, row, |import, _, event, row| {
                 let named = in_series(event, &series);
                 import.add_event(whole, named.as_ref().unwrap_or(event), row, defaults);

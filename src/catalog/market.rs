@@ -204,12 +204,10 @@ impl Reader<'_> {
             .ok_or_else(|| self.wrong("orderMinSize", "0 to 1000000000 shares, at most six decimals"))
     }
 
-    /// A row that says that no fee is taken makes the market free, whatever schedule stands beside it.
+    /// A row that says that no fee is taken there has no schedule, whatever stands beside that.
     fn fee(&self, defaults: &MarketDefaults) -> Result<FeeSchedule, Refused> {
-        if self.fields.flag("feesEnabled") == Some(false) {
-            return Ok(FeeSchedule::FREE);
-        }
-        let Some(raw) = self.fields.raw("feeSchedule") else {
+        let has_schedule = self.fields.flag("feesEnabled") != Some(false);
+        let Some(raw) = self.fields.raw("feeSchedule").filter(|_| has_schedule) else {
             return Ok(defaults.fee);
         };
         let allowed = "rate 0 to 1, exponent 1 or 2, takerOnly true or false, rebateRate 0 to 1";

@@ -153,10 +153,12 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     let opens = market.mode == Mode::Open && market.tokens.is_some();
     let other_result = known.payout.is_some_and(|here| market.payout.is_some_and(|there| here != there));
     let question = market.question != Word::ZERO && market.question != known.question;
-    // Two schedules that take nothing are the same.
-    let other_fee = fee != known.fee && 0 < fee.rate.max(known.fee.rate);
+    // Two schedules that take nothing are the same, and none is what a free market has.
+    let enabled = said.flag("feesEnabled");
+    let takes_none = fee.rate.max(known.fee.rate) == 0 || enabled == Some(false) && known.fee.rate == 0;
+    let other_fee = fee != known.fee && !takes_none;
     // A flag that says the opposite of what the market does is what differs.
-    let says_opposite = said.flag("feesEnabled") == Some(known.fee.rate == 0);
+    let says_opposite = enabled == Some(known.fee.rate == 0);
     let named_fee = if says_opposite { "feesEnabled" } else { "feeSchedule" };
     let mut kept = kept_names(known, market);
     let stays = [
@@ -244,9 +246,14 @@ mod tests {
             let import = Import::read(row(1, more).as_bytes(), &defaults).expect("a file");
             import.markets()[0].clone()
         };
-        let (free, charged) = (r#""feesEnabled":false,"#, r#""feeSchedule":{"rate":0.05},"#);
+        let (free, charged) = (r#""feeSchedule":{"rate":0},"#, r#""feeSchedule":{"rate":0.05},"#);
+        let disabled = r#""feesEnabled":false,"#;
         for (here, says, told) in [
             (free, "", None),
+            (free, disabled, None),
+            // The exchange's own fee is what a market has whose row has no schedule.
+            ("", disabled, None),
+            (disabled, r#""feesEnabled":false,"feeSchedule":{"rate":0.05},"#, None),
             (free, r#""feesEnabled":true,"#, Some("feesEnabled: got true")),
             (free, charged, Some("feeSchedule: got {\"rate\":0.05}")),
             (free, r#""feesEnabled":true,"feeSchedule":{"rate":0.05},"#, Some("feesEnabled: got true")),
@@ -260,7 +267,7 @@ mod tests {
                 r#""feesEnabled":true,"feeSchedule":{"rate":0},"#,
                 Some("feeSchedule: got {\"rate\":0}"),
             ),
-            (charged, free, Some("feesEnabled: got false")),
+            (charged, disabled, Some("feesEnabled: got false")),
             (charged, r#""feesEnabled":false,"feeSchedule":{"rate":0.05},"#, Some("feesEnabled: got false")),
         ] {
             let (here, says) = (market(here), market(says));

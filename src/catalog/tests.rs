@@ -110,15 +110,16 @@ fn a_row_says_what_it_says_in_every_form() {
 }
 
 #[test]
-fn a_market_charges_what_its_row_says_and_nothing_where_that_says_no_fees() {
+fn a_market_charges_by_a_schedule_that_is_in_force_or_what_the_exchange_does() {
     let schedule = |rate, taker_only| FeeSchedule { rate, taker_only, ..defaults().fee };
     for (more, fee) in [
         ("", defaults().fee),
         (r#""feesEnabled":true,"#, defaults().fee),
         (r#""feeSchedule":{"rate":0.07},"#, schedule(70_000, true)),
         (r#""feesEnabled":true,"feeSchedule":{"rate":0.07,"takerOnly":false},"#, schedule(70_000, false)),
-        (r#""feesEnabled":false,"feeSchedule":{"rate":0.07},"#, FeeSchedule::FREE),
-        (r#""feesEnabled":false,"#, FeeSchedule::FREE),
+        // The schedule is not in force there: the exchange's own fee is, as for all that have none.
+        (r#""feesEnabled":false,"feeSchedule":{"rate":0.07},"#, defaults().fee),
+        (r#""feesEnabled":false,"#, defaults().fee),
     ] {
         assert_eq!(only(&row(1, more)).fee, fee, "{more}");
     }
