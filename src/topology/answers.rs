@@ -118,11 +118,11 @@ fn hand_over_ns(scene: &Scene<'_>) -> [u64; 2] {
 }
 
 /// How often an order wakes a loop that sleeps so: the one with its socket, and its shard's if that is another. While
-/// this one wakes, the one with the socket falls asleep again if it does so at once.
+/// this one works, the one with the socket falls asleep again if it does so at once.
 fn woken(scene: &Scene<'_>, how: Sleeps) -> u64 {
     let apart = scene.needs.work.iter().filter(|work| work.shard && !work.sockets);
     let way = [Some(sleeps(scene)), apart.map(|work| work.sleeps).min()];
-    let again = way == [Some(Sleeps::AtOnce); 2] && how == Sleeps::AtOnce;
+    let again = way[0] == Some(Sleeps::AtOnce) && way[1].is_some() && how == Sleeps::AtOnce;
     way.into_iter().flatten().map(|sleeps| u64::from(sleeps == how)).sum::<u64>() + u64::from(again)
 }
 

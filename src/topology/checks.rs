@@ -335,6 +335,9 @@ impl Needs {
     /// The settings that let `count` loops take orders.
     #[must_use]
     pub fn settings_of_carriers(&self, count: usize) -> String {
+        if self.policy == Policy::Explicit && self.ingress() != 0 {
+            return format!("{count} CPUs in cpu.ingress");
+        }
         let log = self.log_raised.get(count).copied().flatten().filter(|_| self.ingress() == 0);
         let log = log.map_or_else(String::new, |bytes| format!(" and journal.log_bytes={bytes}"));
         format!("{}={count}{log}", self.carriers_setting())

@@ -153,6 +153,7 @@ mod tests {
         assert_eq!(of_share(9_700, "an order"), "about 39 µs an order on average, 4 ms a turn");
         assert_eq!((text("cpu.none"), weight_ns("cpu.none")), (None, 0));
     }
+
     #[test]
     fn whatever_has_a_cost_is_a_condition() {
         let table = include_str!("../../tests/topology/server/check");

@@ -100,6 +100,20 @@ fn leave_to_the_system(machine: &Machine, order: &mut [usize]) {
     order.sort_by_key(|&id| machine.cpu(id).map(Cpu::core) == lowest);
 }
 
+/// Moves the CPU that is named for the journal's thread to the end of `order`: a loop that nobody named has it only if
+/// no other is left. The other threads of its core, where that thread mostly sleeps, come before those of cores where
+/// loops run.
+pub fn leave_to_the_journal(machine: &Machine, policy: Policy, order: &mut [usize], journal: usize) {
+    let core = machine.cpu(journal).map(Cpu::core);
+    order.sort_by_key(|&id| match machine.cpu(id) {
+        _ if id == journal => 3,
+        _ if policy == Policy::Pack => 0,
+        Some(cpu) if Some(cpu.core()) == core => 1,
+        Some(cpu) if 0 < thread_no(machine, cpu) => 2,
+        _ => 0,
+    });
+}
+
 /// 0 for a core's first allowed thread, 1 for its second.
 fn thread_no(machine: &Machine, cpu: &Cpu) -> usize {
     cpu.threads.iter().filter(|&&thread| thread < cpu.id && machine.allowed.contains(&thread)).count()
@@ -297,6 +311,20 @@ mod tests {
         assert_eq!(free_cpu(&machine, &order, &[0, 1]), Some(2));
         assert_eq!(free_cpu(&machine, &order, &[0, 1, 2]), Some(5));
         assert_eq!(free_cpu(&machine, &order, &[0, 1, 2, 3, 4, 5]), None);
+    }
+
+    #[test]
+    fn a_cpu_that_is_named_for_the_journal_comes_last_and_its_core_before_second_threads() {
+        for (cores, loops, policy, journal, expected) in [
+            (2, 2, Policy::Auto, 1, vec![0, 3, 2, 1]),
+            (4, 4, Policy::Auto, 3, vec![0, 1, 2, 7, 4, 5, 6, 3]),
+            (2, 2, Policy::Pack, 1, vec![0, 2, 3, 1]),
+        ] {
+            let machine = smt(cores, cores);
+            let mut order = order(&machine, policy, loops);
+            leave_to_the_journal(&machine, policy, &mut order, journal);
+            assert_eq!(order, expected, "{policy:?} {cores}");
+        }
     }
 
     #[test]

@@ -12,6 +12,8 @@ use crate::topology::checks::DiskUse;
 #[derive(Debug, PartialEq, Eq)]
 pub struct DiskCount {
     reads: u64,
+    /// What reads took altogether, and what writes did.
+    took_ms: [u64; 2],
     /// Writes.
     pub writes: u64,
     /// Sectors of 512 bytes, whatever the device's own size.
@@ -31,7 +33,13 @@ impl DiskCount {
     fn parse(text: &str) -> Option<Self> {
         let numbers: Vec<u64> = text.split_whitespace().filter_map(|word| word.parse().ok()).collect();
         let number = |index: usize| numbers.get(index).copied();
-        Some(Self { reads: number(0)?, writes: number(4)?, sectors_written: number(6)?, busy_ms: number(9)? })
+        Some(Self {
+            reads: number(0)?,
+            took_ms: [number(3)?, number(7)?],
+            writes: number(4)?,
+            sectors_written: number(6)?,
+            busy_ms: number(9)?,
+        })
     }
 
     /// Bytes that were written from this count to a later one.
@@ -48,6 +56,7 @@ impl DiskCount {
             reads_per_second: since(|count| count.reads) * 1_000 / ms,
             writes_per_second: since(|count| count.writes) * 1_000 / ms,
             bytes_per_second: self.bytes_until(later) * 1_000 / ms,
+            is_mostly_read: since(|count| count.took_ms[1]) < since(|count| count.took_ms[0]),
             busy_millionths: (since(|count| count.busy_ms) * 1_000_000 / ms).min(1_000_000),
             who: None,
         }
@@ -60,20 +69,26 @@ mod tests {
 
     #[test]
     fn what_others_had_of_a_disk_is_told_by_the_second() {
-        let line = |reads: u64, writes: u64, sectors: u64, busy_ms: u64| {
-            DiskCount::parse(&format!("  {reads} 0 99 3 {writes} 0 {sectors} 8 0 {busy_ms} 11 0 0 0 0 0 0\n"))
+        let line = |reads: u64, writes: u64, sectors: u64, busy_ms: u64, [reading, writing]: [u64; 2]| {
+            let text = format!(
+                "  {reads} 0 99 {reading} {writes} 0 {sectors} {writing} 0 {busy_ms} 11 0 0 0 0 0 0\n"
+            );
+            DiskCount::parse(&text).expect("counts")
         };
-        let (before, after) =
-            (line(7, 10, 800, 100).expect("counts"), line(27, 60, 2_848, 350).expect("counts"));
+        let before = line(7, 10, 800, 100, [3, 8]);
+        let after = line(27, 60, 2_848, 350, [103, 108]);
         let used = before.until(&after, Duration::from_millis(500));
         assert_eq!(
             (used.reads_per_second, used.writes_per_second, used.bytes_per_second, used.busy_millionths),
             (40, 100, 2 << 20, 500_000)
         );
-        assert!(used.is_felt());
+        assert!(used.is_felt() && !used.is_mostly_read);
+        // Few reads that take long are more than many quick writes.
+        let read = before.until(&line(9, 300, 2_848, 350, [104, 108]), Duration::from_millis(500));
+        assert!(read.is_mostly_read);
         assert_eq!(
             used.amount(),
-            "busy 50.00 % of the time with others' work, 40 reads, 100 writes of 2048 KiB a second"
+            "busy 50.00 % of the time with others' work, 40 reads, 100 writes and 2048 KiB written a second"
         );
         assert_eq!(DiskCount::parse("1 2 3"), None);
     }

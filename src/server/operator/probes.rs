@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{FallocateFlags, OFlags, major, minor, statfs};
+use rustix::fs::{OFlags, major, minor, statfs};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::admin;
@@ -360,11 +360,13 @@ struct Times {
 
 /// Direct writes, or why they are refused; and writes with `fsync`.
 fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
-    let bytes = u64::from(WRITES) * u64::try_from(BLOCK).expect("small");
+    let bytes = usize::try_from(WRITES).expect("some") * BLOCK;
     let room = vec![0_u8; 2 * BLOCK];
     let block = &room[room.as_ptr().align_offset(BLOCK)..][..BLOCK];
     let plain = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
-    reserve(&plain, bytes, rustix::fs::fallocate(&plain, FallocateFlags::empty(), 0, bytes))?;
+    // As a segment is made ahead: blocks that were only reserved would be dearer to overwrite.
+    plain.write_all_at(&vec![0; bytes], 0)?;
+    plain.sync_all()?;
     let fsync = times(|at| {
         plain.write_all_at(block, at)?;
         plain.sync_all()
@@ -373,18 +375,6 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
     let direct = OpenOptions::new().write(true).custom_flags(flags).open(path);
     let direct = direct.and_then(|file| times(|at| file.write_all_at(block, at)));
     Ok((direct, fsync))
-}
-
-/// Writes `bytes` of `file` where its file system could not reserve them, as the journal does without that too.
-fn reserve(file: &File, bytes: u64, reserved: rustix::io::Result<()>) -> std::io::Result<()> {
-    match reserved {
-        Err(rustix::io::Errno::OPNOTSUPP) => {
-            let zeros = vec![0; usize::try_from(bytes).expect("some blocks")];
-            file.write_all_at(&zeros, 0)?;
-            file.sync_all()
-        }
-        reserved => Ok(reserved?),
-    }
 }
 
 fn times(mut write: impl FnMut(u64) -> std::io::Result<()>) -> std::io::Result<Times> {
@@ -428,16 +418,6 @@ mod tests {
         assert!(found.fsync_us.0 <= found.fsync_us.1 && !found.filesystem.is_empty(), "{found:?}");
         assert!((1..=1_000_000).contains(&found.cpu_millionths), "a write takes time of a CPU: {found:?}");
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
-    }
-
-    #[test]
-    fn a_disk_that_cannot_reserve_is_tried_all_the_same() {
-        use rustix::io::Errno;
-        let file = tempfile::tempfile().expect("a file");
-        let bytes = || file.metadata().expect("there").len();
-        assert!(reserve(&file, 4_096, Err(Errno::NOSPC)).is_err() && bytes() == 0);
-        reserve(&file, 4_096, Err(Errno::OPNOTSUPP)).expect("written instead");
-        assert_eq!(bytes(), 4_096);
     }
 
     #[test]

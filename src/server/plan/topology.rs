@@ -146,15 +146,17 @@ impl Topology {
         first..self.trading_loops()
     }
 
-    /// CPUs for threads that can wait: those of `allowed` that no loop is pinned to; if there are none, those without
+    /// CPUs for threads that can wait, none on which the journal's thread spins: those of `allowed` that no loop is pinned to; if there are none, those without
     /// trading or a spinning loop; if there are none of these either and a loop spins, those on which none does. None
     /// at all means anywhere.
     #[must_use]
     pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
+        // At the lowest priority nothing is left of a CPU on which the journal's thread spins.
+        let spun = self.journal_cpu.filter(|_| self.journal_wait == Wait::Spin);
         let without = |is_in_the_way: &dyn Fn(&LoopPlan) -> bool| -> Vec<usize> {
             let taken =
                 |cpu: &usize| self.loops.iter().any(|plan| plan.cpu == Some(*cpu) && is_in_the_way(plan));
-            allowed.iter().copied().filter(|cpu| !taken(cpu)).collect()
+            allowed.iter().copied().filter(|cpu| !taken(cpu) && Some(*cpu) != spun).collect()
         };
         let beside_loops = without(&|_| true);
         if !beside_loops.is_empty() {
@@ -215,8 +217,9 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
         text => Some(cpu("cpu.journal", text, "auto, or ", allowed)?),
     };
     let mut order = placement::order(machine, policy, count);
-    // A loop that nobody named has the journal's CPU only if no other is left.
-    order.sort_by_key(|&cpu| named_journal == Some(cpu));
+    if let Some(cpu) = named_journal {
+        placement::leave_to_the_journal(machine, policy, &mut order, cpu);
+    }
     let mut places = match policy {
         Policy::Explicit => cpus::named_places(options, &order, shards, merged)?,
         Policy::Unpinned => vec![None; count],
@@ -348,6 +351,12 @@ mod tests {
         };
         // Only shards spin then: the reader sleeps and leaves its CPU to others.
         assert_eq!((waiting(&spinning, 2), waiting(&spinning, 3)), (vec![1], vec![2]));
+        // Nor does the journal's thread leave anything of a CPU on which it spins: the reader does.
+        let journal = |options: &mut Options| {
+            options.cpu_shards = 2;
+            options.cpu_wait = "journal=spin".into();
+        };
+        assert_eq!(waiting(&journal, 4), [2]);
     }
 
     #[test]

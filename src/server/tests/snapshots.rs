@@ -277,7 +277,7 @@ fn what_a_full_memory_of_digests_knows_and_forgot_is_the_same_after_a_start_from
 #[test]
 fn snapshots_are_made_beside_the_pinned_loops() {
     let data = tempfile::tempdir().expect("a directory");
-    let options = options(&data, 1);
+    let options = Options { cpu_policy: "auto".into(), ..options(&data, 1) };
     let mut site = Site::open(&options, &Disk::default(), ONLY_ASKED);
     assert_eq!(site.snapshot().0, 200);
     let topology =

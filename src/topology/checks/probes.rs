@@ -44,6 +44,8 @@ pub struct DiskUse {
     pub bytes_per_second: u64,
     /// The share of the time in which it had something to do, in millionths.
     pub busy_millionths: u64,
+    /// Whether its reads took longer than its writes.
+    pub is_mostly_read: bool,
     /// Who made most of that work, if one was seen to.
     pub who: Option<String>,
 }
@@ -62,19 +64,15 @@ impl DiskUse {
     /// nothing to do, or mostly reads.
     #[must_use]
     pub fn by(self, writer: Option<String>) -> Self {
-        let who = writer.filter(|_| self.is_felt() && !self.is_mostly_read());
+        let who = writer.filter(|_| self.is_felt() && !self.is_mostly_read);
         Self { who, ..self }
-    }
-
-    const fn is_mostly_read(&self) -> bool {
-        self.writes_per_second < self.reads_per_second
     }
 
     /// How much it is.
     #[must_use]
     pub fn amount(&self) -> String {
         format!(
-            "busy {} of the time with others' work, {} reads, {} writes of {} KiB a second{}",
+            "busy {} of the time with others' work, {} reads, {} writes and {} KiB written a second{}",
             percent(self.busy_millionths),
             self.reads_per_second,
             self.writes_per_second,
@@ -98,7 +96,7 @@ impl DiskUse {
     /// What ends it, for a table.
     #[must_use]
     pub fn remedy_brief(&self) -> String {
-        if self.is_mostly_read() {
+        if self.is_mostly_read {
             return "stop who reads there (`iotop -o` says who)".to_owned();
         }
         stop_writer(self.who.as_deref())

@@ -3,10 +3,18 @@
 use super::*;
 use crate::topology::checks::DiskUse;
 
-/// What others do on the disk, besides 300 writes a second.
+/// What others do on the disk, besides 300 writes a second that take a millisecond each, as reads do.
 fn used_by_others(busy_millionths: u64, reads_per_second: u64) -> DiskUse {
     let (writes_per_second, bytes_per_second) = (300, 2 << 20);
-    DiskUse { reads_per_second, writes_per_second, bytes_per_second, busy_millionths, who: None }
+    let is_mostly_read = writes_per_second < reads_per_second;
+    DiskUse {
+        reads_per_second,
+        writes_per_second,
+        bytes_per_second,
+        busy_millionths,
+        is_mostly_read,
+        who: None,
+    }
 }
 
 #[test]
@@ -20,7 +28,7 @@ fn who_else_writes_to_the_disk_is_told_with_what_its_answers_wait_for() {
         limits(2, &needs, &probes).into_iter().find(|limit| limit.kind == Kind::Disk)
     };
     assert_eq!(found(false, 631_000, 0, None), None);
-    let theirs = "one at a time, while others use it: the disk is busy 63.10 % of the time with others' work, 0 reads, 300 writes of 2048 KiB a second; an";
+    let theirs = "one at a time, while others use it: the disk is busy 63.10 % of the time with others' work, 0 reads, 300 writes and 2048 KiB written a second; an";
     let stop = "stop who writes there (`iotop -o` says who), or give another data_dir";
     let stop_one = "stop dd (7), which writes there, or give another data_dir";
     let stop_readers = "stop who reads there (`iotop -o` says who), or give another data_dir";
@@ -31,7 +39,13 @@ fn who_else_writes_to_the_disk_is_told_with_what_its_answers_wait_for() {
         (631_000, 0, None, theirs, stop),
         (631_000, 300, Some("dd (7)"), ", most of it by dd (7); ", stop_one),
         // Whoever writes a little is innocent of what others read.
-        (631_000, 301, Some("dd (7)"), "301 reads, 300 writes of 2048 KiB a second; an", stop_readers),
+        (
+            631_000,
+            301,
+            Some("dd (7)"),
+            "301 reads, 300 writes and 2048 KiB written a second; an",
+            stop_readers,
+        ),
     ] {
         let limit = found(true, busy_millionths, reads, who).expect("answers wait for the disk");
         assert!(limit.text.contains(told), "{}", limit.text);
