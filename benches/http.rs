@@ -107,7 +107,7 @@ fn answers(criterion: &mut Criterion) {
         write!(
             out,
             "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Outcry-Seq: {seq}\r\n\
-             Connection: keep-alive\r\nContent-Length: {:10}\r\n\r\n",
+             Connection: keep-alive\r\nCache-Control: no-store\r\nContent-Length: {:10}\r\n\r\n",
             BODY.len()
         )
         .expect("a vector takes everything");

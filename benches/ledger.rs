@@ -37,7 +37,7 @@ const MONEY: u64 = 1_000_000_000_000;
 
 /// A trade core with a market and wallets that have money.
 fn opened() -> (Fast, Names) {
-    let (setup, _) = parse("limits orders 20000 digests 1000000 accounts 100");
+    let (setup, _) = parse("limits orders 20000 open 20000 digests 1000000 accounts 100");
     let mut fast = Fast::new(&Setup { shards: vec![1], ..setup }, 1);
     let mut names = Names::default();
     let line = MarketLine { fee_rate: 44_100, ..MarketLine::first() };

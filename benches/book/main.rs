@@ -26,11 +26,13 @@ use outcry::journal::layout::MoneyDirection;
 use outcry::shard::naive::{Naive, NaiveMarket, NaiveWallet};
 use outcry::shard::{Funding, PlaceOrder, Placed, Status};
 
-const NOW: TimeMs = TimeMs(1_700_000_000_000);
+/// When the market opens.
+const OPENED: TimeMs = TimeMs(1_700_000_000_000);
 const MARKET: MarketNo = MarketNo(0);
 const RESTING: u64 = 1_000;
 const WALLETS: u64 = 20;
-const MONEY: u64 = 1_000_000_000_000;
+/// Enough to take for hours: every order that is taken costs either side 5 USDC.
+const MONEY: u64 = 100_000_000_000_000_000;
 /// More than the room that orders leave free for cancels, and two orders.
 const ROOM_MIN: u64 = 4 << 20;
 
@@ -40,6 +42,8 @@ struct Pair {
     naive: Naive,
     names: Names,
     next: u64,
+    /// It goes on with every order: a full memory of digests drops the oldest stamps, and refuses what is not newer.
+    now: TimeMs,
 }
 
 impl Pair {
@@ -52,9 +56,10 @@ impl Pair {
             naive: Naive::new(1, Funding::Market),
             names: Names::default(),
             next: 0,
+            now: OPENED,
         };
-        pair.fast.add_market(NOW, MARKET, &line);
-        pair.naive.now = NOW;
+        pair.fast.add_market(OPENED, MARKET, &line);
+        pair.naive.now = OPENED;
         pair.naive.markets.push(NaiveMarket {
             tick: Tick::new(line.tick).unwrap(),
             mode: Mode::Open,
@@ -69,7 +74,8 @@ impl Pair {
             let mut order = pair.order(&format!("w{} buy {token} {cents} x10 gtc #o", number % WALLETS));
             pair.name(&mut order);
             pair.naive.place(&order);
-            assert!(matches!(pair.fast.owner(MARKET).place(NOW, &order.ready()), Placed::Accepted { .. }));
+            let placed = pair.fast.owner(MARKET).place(pair.now, &order.ready());
+            assert!(matches!(placed, Placed::Accepted { .. }));
         }
         pair
     }
@@ -81,16 +87,19 @@ impl Pair {
         };
         let (wallet, new) = self.names.wallet(&line.who);
         for (wallet, principal) in new {
-            self.fast.add_wallet(NOW, wallet, principal);
-            self.fast.money(NOW, wallet, MoneyDirection::Credit, MONEY);
+            self.fast.add_wallet(self.now, wallet, principal);
+            self.fast.money(self.now, wallet, MoneyDirection::Credit, MONEY);
             self.naive.wallets.push(NaiveWallet { principal, cell: MONEY, frozen: false });
         }
-        self.names.place(line, wallet, NOW)
+        self.names.place(line, wallet, self.now)
     }
 
-    /// Gives an order a digest that was never used before.
+    /// Gives an order a digest that was never used before, and a stamp a millisecond after the last one.
     fn name(&mut self, order: &mut PlaceOrder) {
         self.next += 1;
+        self.now.0 += 1;
+        self.naive.now = self.now;
+        order.order.fields.timestamp_ms = self.now.0;
         let word = self.next.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         order.id = OrderId::ZERO;
         order.id.0[..8].copy_from_slice(&word.to_le_bytes());
@@ -120,8 +129,8 @@ fn rest_and_cancel(criterion: &mut Criterion) {
             pair.name(&mut order);
             pair.free();
             let shard = pair.fast.owner(MARKET);
-            assert_eq!(status(shard.place(NOW, &order.ready())), Status::Live);
-            assert_eq!(shard.cancel(NOW, order.principal, &order.id), Ok(()));
+            assert_eq!(status(shard.place(pair.now, &order.ready())), Status::Live);
+            assert_eq!(shard.cancel(pair.now, order.principal, &order.id), Ok(()));
         });
     });
     group.bench_function("naive", |bencher| {
@@ -145,9 +154,9 @@ fn rest_and_take(criterion: &mut Criterion) {
             pair.name(&mut taker);
             pair.free();
             let shard = pair.fast.owner(MARKET);
-            assert_eq!(status(shard.place(NOW, &maker.ready())), Status::Live);
-            assert_eq!(status(shard.place(NOW, &taker.ready())), Status::Matched);
-            shard.sweep(NOW);
+            assert_eq!(status(shard.place(pair.now, &maker.ready())), Status::Live);
+            assert_eq!(status(shard.place(pair.now, &taker.ready())), Status::Matched);
+            shard.sweep(pair.now);
         });
     });
     group.bench_function("naive", |bencher| {
