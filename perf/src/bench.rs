@@ -16,13 +16,6 @@ use crate::watch::FamilyWatch;
 const BENCHES: [&str; 9] =
     ["cancels", "catalog", "matching", "reads", "restart", "roundtrip", "search", "streams", "wallets"];
 
-/// Environment variables that change what is measured, besides the server's own settings; those that are set are part
-/// of the recorded command.
-const SETTINGS: [&str; 2] = ["ROUNDTRIP_DURABILITY", "RUSTFLAGS"];
-
-/// How variables begin that are settings of the server.
-const OF_SERVER: &str = "OUTCRY_";
-
 /// The profile that `cargo bench` uses by default.
 pub(crate) const PROFILE: &str = "bench";
 
@@ -31,7 +24,8 @@ pub(crate) fn run(ground: &Ground, name: &str, profile: &str, words: &[String]) 
     known(name)?;
     let cpus = machine::allowed_cpus();
     let environment = Environment::capture(&ground.project, profile);
-    let environment = Environment { command: typed(name, profile, words, &set()), ..environment };
+    let environment =
+        Environment { command: typed(name, profile, words, &machine::variables()), ..environment };
     cargo(&ground.project, name, profile, &["--no-run"], None)?;
     let file = tempfile::NamedTempFile::new().map_err(|fault| format!("a file for figures: {fault}"))?;
     let mut behind = vec!["--"];
@@ -55,19 +49,9 @@ fn known(name: &str) -> Result<(), String> {
     Err(format!("bench: got {name}; allowed: {}", BENCHES.join(", ")))
 }
 
-/// Those of [`SETTINGS`] and of the server's settings that are set, as a shell takes them.
-fn set() -> Vec<String> {
-    let counts = |name: &str| SETTINGS.contains(&name) || name.starts_with(OF_SERVER);
-    let all = std::env::vars().filter(|(name, _)| counts(name));
-    let mut set: Vec<String> = all.map(|(name, value)| format!("{name}={value}")).collect();
-    set.sort();
-    set
-}
-
 /// The command that repeats this benchmark; files are named without their folders.
-fn typed(name: &str, profile: &str, words: &[String], set: &[String]) -> String {
-    let mut all: Vec<String> = set.to_vec();
-    all.extend(["scripts/perf", "bench", name].map(str::to_owned));
+fn typed(name: &str, profile: &str, words: &[String], set: &[(String, String)]) -> String {
+    let mut all = ["scripts/perf", "bench", name].map(str::to_owned).to_vec();
     if profile != PROFILE {
         all.extend(["--profile".to_owned(), profile.to_owned()]);
     }
@@ -75,7 +59,7 @@ fn typed(name: &str, profile: &str, words: &[String], set: &[String]) -> String 
         all.push("--".to_owned());
         all.extend(words.iter().map(|word| machine::without_folders(word)));
     }
-    all.join(" ")
+    machine::with_variables(set, &all.join(" "))
 }
 
 fn cargo(
@@ -136,7 +120,7 @@ mod tests {
     #[test]
     fn the_command_says_what_changes_the_figures_and_no_folders() {
         let words = ["10000000", "/somewhere/else/history", "auth.known_signers_bytes=16"].map(str::to_owned);
-        let set = ["ROUNDTRIP_DURABILITY=durable".to_owned()];
+        let set = [("ROUNDTRIP_DURABILITY".to_owned(), "durable".to_owned())];
         assert_eq!(
             typed("restart", "release", &words, &set),
             "ROUNDTRIP_DURABILITY=durable scripts/perf bench restart --profile release -- 10000000 history \

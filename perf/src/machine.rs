@@ -8,6 +8,8 @@ use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
+use crate::figures::VARIABLE;
+
 /// What is between a CPU's name and its family.
 const FAMILY: &str = " (family ";
 
@@ -128,15 +130,24 @@ impl Environment {
         {
             return Some("of a server that --server named, and not of this commit's");
         }
+        if has(|word| word.starts_with("OUTCRY_CONFIG=")) {
+            return Some("of a server with settings from a file, which the commit does not have");
+        }
         has(|word| word.strip_suffix(".toml").is_some()).then_some(
             "of a scenario's file; run it by its name, from perf/scenarios, so that the commit has it",
         )
     }
 
-    /// What was typed behind the script's name. In records from before 2026-11-27 the script may have no folder.
-    pub(crate) fn arguments(&self) -> &str {
-        let command = self.command.strip_prefix("scripts/").unwrap_or(&self.command);
-        command.strip_prefix("perf ").unwrap_or(command)
+    /// Whether the command was a sweep.
+    pub(crate) fn is_sweep(&self) -> bool {
+        self.parts().1.starts_with("sweep ")
+    }
+
+    /// The variables that were set, and what was typed behind the script's name. In records from before 2026-11-27 the
+    /// script may have no folder.
+    pub(crate) fn parts(&self) -> (&str, &str) {
+        let bare = || ("", self.command.strip_prefix("perf ").unwrap_or(&self.command));
+        self.command.split_once("scripts/perf ").unwrap_or_else(bare)
     }
 
     /// Whether both are of one machine, as far as the older record says: it may have the CPU's name only. Another
@@ -171,14 +182,43 @@ const SCRIPT: &str = "scripts/perf";
 /// The option that says where another server's binary is.
 const SERVER: &str = "--server";
 
+/// Environment variables that change what is measured, besides the server's own settings.
+const SETTINGS: [&str; 2] = ["ROUNDTRIP_DURABILITY", "RUSTFLAGS"];
+
+/// How variables begin that are settings of the server.
+const OF_SERVER: &str = "OUTCRY_";
+
+/// Variables that begin so and change nothing; the token is a secret.
+const NO_SETTINGS: [&str; 3] = [VARIABLE, "OUTCRY_ADMIN", "OUTCRY_ADMIN_TOKEN"];
+
 /// The command that was typed, as it is recorded.
 fn command_line() -> String {
-    recorded(std::env::args().skip(1))
+    with_variables(&variables(), &recorded(std::env::args().skip(1)))
 }
 
 /// The command that was typed, quoted for a shell.
 pub(crate) fn typed() -> String {
-    quoted_words(std::env::args().skip(1))
+    let set = variables().into_iter().map(|(name, value)| format!("{name}={} ", quoted(&value)));
+    set.collect::<String>() + &quoted_words(std::env::args().skip(1))
+}
+
+/// The settings that are set in the environment, by name.
+pub(crate) fn variables() -> Vec<(String, String)> {
+    let all = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value)));
+    let set = all.filter(|(name, _)| is_setting(name));
+    let mut set: Vec<_> = set.map(|(name, value)| (name, value.to_string_lossy().into_owned())).collect();
+    set.sort();
+    set
+}
+
+fn is_setting(name: &str) -> bool {
+    SETTINGS.contains(&name) || name.starts_with(OF_SERVER) && !NO_SETTINGS.contains(&name)
+}
+
+/// A command as it is recorded behind the variables that were set for it.
+pub(crate) fn with_variables(set: &[(String, String)], command: &str) -> String {
+    let set = set.iter().map(|(name, value)| format!("{name}={} ", quoted(&without_folders(value))));
+    set.collect::<String>() + command
 }
 
 /// A command as it is recorded: files are named without their folders, and where results were written is left out, for
@@ -375,6 +415,44 @@ mod tests {
     }
 
     #[test]
+    fn a_recorded_command_has_the_variables_that_change_what_is_measured() {
+        let of = |set: &[(&str, &str)]| {
+            let set: Vec<_> =
+                set.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+            with_variables(&set, "scripts/perf run mixed")
+        };
+        for (set, recorded_as, variables) in [
+            (&[][..], "scripts/perf run mixed", ""),
+            (
+                &[("OUTCRY_SIZES_DIGESTS", "1000"), ("RUSTFLAGS", "-C target-cpu=native")],
+                "OUTCRY_SIZES_DIGESTS=1000 RUSTFLAGS='-C target-cpu=native' scripts/perf run mixed",
+                "OUTCRY_SIZES_DIGESTS=1000 RUSTFLAGS='-C target-cpu=native' ",
+            ),
+            (
+                &[("OUTCRY_CONFIG", "/home/me/tuned.toml")],
+                "OUTCRY_CONFIG=tuned.toml scripts/perf run mixed",
+                "OUTCRY_CONFIG=tuned.toml ",
+            ),
+        ] {
+            assert_eq!(of(set), recorded_as);
+            let environment = Environment { command: of(set), ..crate::summary::example_environment() };
+            assert_eq!(environment.parts(), (variables, "run mixed"));
+        }
+        for (name, expected) in [
+            ("OUTCRY_SIZES_DIGESTS", true),
+            ("RUSTFLAGS", true),
+            ("OUTCRY_ADMIN_TOKEN", false),
+            (VARIABLE, false),
+            ("HOME", false),
+        ] {
+            assert_eq!(is_setting(name), expected, "{name}");
+        }
+        let bare =
+            Environment { command: "perf run mixed".to_owned(), ..crate::summary::example_environment() };
+        assert_eq!(bare.parts(), ("", "run mixed"));
+    }
+
+    #[test]
     fn a_recorded_command_has_no_folders_but_the_scripts() {
         for (given, recorded_as) in [
             ("--built bench smoke", "scripts/perf smoke"),
@@ -406,6 +484,10 @@ mod tests {
             ("scripts/perf scale --server outcry", Some("of a server that --server named")),
             ("scripts/perf --server=outcry run mixed", Some("of a server that --server named")),
             ("scripts/perf run mixed.toml", Some("of a scenario's file")),
+            (
+                "OUTCRY_CONFIG=tuned.toml scripts/perf run mixed",
+                Some("of a server with settings from a file"),
+            ),
         ] {
             let said = of(command);
             assert_eq!(said.and_then(|said| said.split([',', ';']).next()), start, "{command}");

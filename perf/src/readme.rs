@@ -77,9 +77,9 @@ fn tables(records: &Records, show: Show) -> String {
         show == Show::All || HEADLINES.contains(&(&measured_by(sheet), &figure.what))
     };
     if show == Show::Headlines {
-        runs.retain(|run| HEADLINE_SCENARIOS.contains(&scenario(run)));
+        runs.retain(|run| HEADLINE_SCENARIOS.contains(&scenario(run).as_str()));
         sheets.retain(|sheet| sheet.figures.iter().any(|figure| is_shown(sheet, figure)));
-        keep_newest(&mut runs, |run| (scenario(run).to_owned(), &run.environment.date));
+        keep_newest(&mut runs, |run| (scenario(run), &run.environment.date));
         keep_newest(&mut sheets, |sheet| (measured_by(sheet), &sheet.environment.date));
     }
     if runs.is_empty() && sheets.is_empty() {
@@ -154,17 +154,19 @@ fn classes(summary: &Summary) -> Vec<String> {
     summary.classes.iter().map(row).collect()
 }
 
-/// A scenario's name with the flags with which it ran, so that another rate is not taken for the scenario's own.
-fn scenario(summary: &Summary) -> &str {
-    summary.environment.arguments().strip_prefix("run ").unwrap_or(&summary.scenario)
+/// A scenario's name with the variables and flags with which it ran, so that other settings and another rate are not
+/// taken for the scenario's own.
+fn scenario(summary: &Summary) -> String {
+    let (variables, arguments) = summary.environment.parts();
+    format!("{variables}{}", arguments.strip_prefix("run ").unwrap_or(&summary.scenario))
 }
 
 /// A benchmark's name with its settings, so that rows with other settings are not taken for the same; for the rig's
 /// own commands, the sheet's name.
 fn measured_by(sheet: &Sheet) -> String {
-    let command = &sheet.environment.command;
-    let Some((variables, arguments)) = command.split_once("scripts/perf bench ") else {
-        return sheet.name.clone();
+    let (variables, arguments) = sheet.environment.parts();
+    let Some(arguments) = arguments.strip_prefix("bench ") else {
+        return format!("{variables}{}", sheet.name);
     };
     let bench = match arguments.split_once(" --profile ") {
         Some((name, rest)) => name.to_owned() + rest.find(' ').map_or("", |end| &rest[end..]),
@@ -209,7 +211,7 @@ fn newest<'a, T>(records: &'a [T], of: impl Fn(&'a T) -> (&'a str, &'a Environme
         let (name, environment) = of(record);
         let is_replaced = kept.iter().any(|&newer| {
             let (newer_name, newer) = of(newer);
-            newer_name == name && newer.arguments() == environment.arguments() && newer.replaces(environment)
+            newer_name == name && newer.parts() == environment.parts() && newer.replaces(environment)
         });
         if !is_replaced {
             kept.push(record);
@@ -217,7 +219,8 @@ fn newest<'a, T>(records: &'a [T], of: impl Fn(&'a T) -> (&'a str, &'a Environme
     }
     kept.sort_by_key(|&record| {
         let (name, environment) = of(record);
-        (name, format!("{} {}", environment.arguments(), environment.machine()))
+        let (variables, arguments) = environment.parts();
+        (name, format!("{variables}{arguments} {}", environment.machine()))
     });
     kept
 }
@@ -286,13 +289,18 @@ mod tests {
     }
 
     #[test]
-    fn the_same_scenario_at_another_rate_is_another_record_and_says_so() {
-        let mut slow = example();
+    fn the_same_scenario_at_another_rate_or_with_settings_is_another_record_and_says_so() {
+        let [mut slow, mut tuned] = [example(), example()];
         slow.environment.command = "scripts/perf run mixed --rate 100".to_owned();
-        let text = tables(&Records { runs: vec![example(), slow], sheets: Vec::new() }, Show::All);
-        for start in ["| `mixed` | orders that rest |", "| `mixed --rate 100` | orders that rest |"] {
-            assert_eq!(text.lines().filter(|line| line.starts_with(start)).count(), 1, "{text}");
+        tuned.environment.command = "OUTCRY_A_B=1 scripts/perf run mixed".to_owned();
+        let records = Records { runs: vec![example(), slow, tuned], sheets: Vec::new() };
+        let text = tables(&records, Show::All);
+        for name in ["mixed", "mixed --rate 100", "OUTCRY_A_B=1 mixed"] {
+            let start = format!("| `{name}` | orders that rest |");
+            assert_eq!(text.lines().filter(|line| line.starts_with(&start)).count(), 1, "{text}");
         }
+        let text = tables(&records, Show::Headlines);
+        assert!(text.contains("| `mixed` |") && !text.contains("OUTCRY_A_B"), "{text}");
     }
 
     #[test]
@@ -345,6 +353,7 @@ mod tests {
             ("scripts/perf bench restart --profile release -- 10 DIR", "restart -- 10 DIR"),
             ("scripts/perf bench reads --profile release", "reads"),
             ("scripts/perf scale", "bench-roundtrip"),
+            ("OUTCRY_A_B=1 scripts/perf scale", "OUTCRY_A_B=1 bench-roundtrip"),
         ] {
             let mut sheet = sheet::example();
             command.clone_into(&mut sheet.environment.command);

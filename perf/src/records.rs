@@ -98,6 +98,11 @@ impl Record {
         if let Some(of) = environment.not_of_this_tree() {
             return Err(format!("the run of {name} is not kept: it was {of}"));
         }
+        if environment.is_sweep() {
+            return Err(format!(
+                "the sweep of {name} is not kept: it is no run at the scenario's rate; scripts/perf run {name} makes one"
+            ));
+        }
         Ok(format!("{}-{name}-{}", environment.day(), environment.commit))
     }
 }
@@ -243,6 +248,24 @@ mod tests {
             }
         }
         assert!(with("scripts/perf run mixed --rate 5").iter().all(|record| record.file_stem().is_ok()));
+    }
+
+    #[test]
+    fn a_sweep_is_no_record_of_its_scenario() {
+        let of = |command: &str| {
+            let mut summary = example();
+            command.clone_into(&mut summary.environment.command);
+            Record::Run(Box::new(summary)).file_stem()
+        };
+        for command in [
+            "scripts/perf sweep mixed",
+            "scripts/perf sweep mixed --rate 5",
+            "OUTCRY_A_B=1 scripts/perf sweep mixed",
+        ] {
+            let complaint = of(command).unwrap_err();
+            assert!(complaint.ends_with("; scripts/perf run mixed makes one"), "{command}: {complaint}");
+        }
+        assert!(of("scripts/perf run mixed").is_ok());
     }
 
     #[test]
