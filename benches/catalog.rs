@@ -29,6 +29,8 @@ use std::time::Instant;
 
 #[path = "loopback/figures.rs"]
 mod figures;
+#[path = "loopback/folder.rs"]
+mod folder;
 #[path = "catalog/import.rs"]
 mod import;
 
@@ -46,7 +48,7 @@ fn main() {
     };
     let (count, seed) = (number("--markets", MARKETS), number("--seed", SEED));
     let markets = usize::try_from(count).expect("64 bits");
-    let folder = tempfile::TempDir::new().expect("a folder");
+    let folder = folder::on_disk();
     let file = value("--file").map_or_else(|| folder.path().join("markets.json"), PathBuf::from);
     let bytes = write_rows(&file, count, seed);
     println!("{markets} markets, {} MiB, seed {seed}", bytes >> 20);

@@ -4,6 +4,11 @@
 
 #![allow(missing_docs, reason = "criterion's macros make public items")]
 
+#[path = "loopback/figures.rs"]
+mod figures;
+#[path = "loopback/folder.rs"]
+mod folder;
+
 use std::hint::black_box;
 use std::sync::{Arc, Mutex};
 
@@ -73,7 +78,7 @@ fn follows(criterion: &mut Criterion) {
 }
 
 fn durable(criterion: &mut Criterion) {
-    let directory = tempfile::tempdir().expect("a directory for the bench");
+    let directory = folder::on_disk();
     let options = Options {
         log_path: Some(directory.path().join("log")),
         durability: Durability::Committed,

@@ -18,6 +18,8 @@
 mod client;
 #[path = "loopback/figures.rs"]
 mod figures;
+#[path = "loopback/folder.rs"]
+mod folder;
 #[allow(dead_code, reason = "benches share it, and each uses a part")]
 #[path = "loopback/outcry.rs"]
 mod outcry;
@@ -62,7 +64,7 @@ fn main() {
     let wanted = SUBSCRIBERS as u64 + OTHER_FILES;
     setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum: limit.maximum })
         .expect("10,100 descriptors are allowed: raise the limit (ulimit -Hn)");
-    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let directory = folder::in_memory();
     let settings = [
         "journal.durability=committed",
         "cpu.policy=unpinned",

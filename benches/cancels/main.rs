@@ -32,6 +32,8 @@ mod client;
 mod due;
 #[path = "../loopback/figures.rs"]
 mod figures;
+#[path = "../loopback/folder.rs"]
+mod folder;
 mod jitter;
 mod load;
 mod lost;
@@ -90,8 +92,7 @@ const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 
 fn main() {
-    // Everything is in shared memory: the disk is not measured, and nothing stays on it.
-    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let directory = folder::in_memory();
     let places = ["served", "turned"].map(|name| directory.path().join(name));
     for place in &places {
         std::fs::create_dir(place).expect("a directory");

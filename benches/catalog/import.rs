@@ -1,7 +1,7 @@
 //! `outcry import gamma FILE` against a running `outcry serve`, each in a process of its own.
 
 use super::figures::{self, Unit};
-use super::timed;
+use super::{folder, timed};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -18,7 +18,7 @@ const TICKS_PER_SECOND: u64 = 100;
 /// Imports `file`, which holds `markets` markets, twice; prints how long that took, and the CPU
 /// time of each part of the exchange.
 pub(crate) fn measure(file: &Path, markets: usize, last_id: u64) {
-    let folder = tempfile::TempDir::new().expect("a folder");
+    let folder = folder::on_disk();
     let server = Server::start(folder.path());
     let mut before = server.threads();
     for (turn, added) in [("first", markets), ("second", 0)] {

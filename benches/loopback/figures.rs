@@ -13,6 +13,10 @@ use std::io::Write;
 /// The variable with the name of the file to which lines are appended.
 pub(crate) const VARIABLE: &str = "OUTCRY_FIGURES";
 
+/// The variables with the places for a server's data in shared memory, and on a disk: see `folder`.
+pub(crate) const IN_MEMORY: &str = "OUTCRY_BENCH_IN_MEMORY";
+pub(crate) const ON_DISK: &str = "OUTCRY_BENCH_ON_DISK";
+
 /// What a value counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -22,6 +22,8 @@ mod canned;
 mod client;
 #[path = "../loopback/figures.rs"]
 mod figures;
+#[path = "../loopback/folder.rs"]
+mod folder;
 #[allow(dead_code, reason = "benches share it, and each uses a part")]
 #[path = "../loopback/outcry.rs"]
 mod outcry;
@@ -84,8 +86,7 @@ fn main() {
         let _pinned = pin(0);
         return canned::serve(path);
     }
-    // Everything is in shared memory: the disk is not measured, and nothing stays on it.
-    let directory = tempfile::tempdir_in("/dev/shm").expect("a temporary directory");
+    let directory = folder::in_memory();
     let cpus = std::thread::available_parallelism().expect("it is known").get();
     println!("{cpus} CPUs, {MARKETS} markets, durability committed");
     beside_canned_replies(&directory.path().join("reads"));

@@ -16,6 +16,8 @@ mod client;
 #[path = "../loopback/figures.rs"]
 mod figures;
 mod floor;
+#[path = "../loopback/folder.rs"]
+mod folder;
 #[path = "../loopback/outcry.rs"]
 mod outcry;
 #[path = "../loopback/sign.rs"]
@@ -61,8 +63,8 @@ fn main() {
     // `durable` is refused on tmpfs, which `committed` uses so that nothing stays on the disk.
     let durability = std::env::var("ROUNDTRIP_DURABILITY").unwrap_or_else(|_| "committed".to_owned());
     let directory = match durability.as_str() {
-        "committed" => tempfile::tempdir_in("/dev/shm"),
-        _ => tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")),
+        "committed" => folder::in_memory(),
+        _ => folder::on_disk(),
     };
     let directory = directory.expect("a temporary directory");
     let (exchange, token) = start_outcry(directory.path(), &signer, &durability, &arguments);

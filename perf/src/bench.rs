@@ -4,9 +4,10 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::figures::{Figure, VARIABLE};
-use crate::leftovers;
+use crate::figures::{Figure, IN_MEMORY, ON_DISK, VARIABLE};
+use crate::leftovers::{self, Folder};
 use crate::machine::{self, Environment};
+use crate::report;
 use crate::run::Ground;
 use crate::sheet::{self, Sheet};
 use crate::verdict::Verdict;
@@ -26,14 +27,20 @@ pub(crate) fn run(ground: &Ground, name: &str, profile: &str, words: &[String]) 
     let environment = Environment::capture(&ground.project, profile);
     let environment =
         Environment { command: typed(name, profile, words, &machine::variables()), ..environment };
-    cargo(&ground.project, name, profile, &["--no-run"], None)?;
-    let file = tempfile::NamedTempFile::new().map_err(|fault| format!("a file for figures: {fault}"))?;
+    cargo(&ground.project, name, profile, &["--no-run"], &[])?;
+    std::fs::create_dir_all(&ground.out).map_err(|fault| format!("{}: {fault}", ground.out.display()))?;
+    let folders = [Folder::new_in(Path::new("/dev/shm"))?, Folder::new_in(&ground.out)?];
+    let figures = folders[0].path().join("figures");
+    // A benchmark that adds no figure leaves it empty.
+    report::save(&figures, b"")?;
+    let [in_memory, on_disk] = folders.each_ref().map(Folder::path);
+    let places = [(VARIABLE, figures.as_path()), (IN_MEMORY, in_memory), (ON_DISK, on_disk)];
     let mut behind = vec!["--"];
     behind.extend(words.iter().map(String::as_str));
     let watch = FamilyWatch::begin();
-    cargo(&ground.project, name, profile, &behind, Some(file.path()))?;
+    cargo(&ground.project, name, profile, &behind, &places)?;
     let (time_s, share, largest) = (watch.seconds(), watch.share(), watch.largest());
-    let lines = std::fs::read_to_string(file.path()).map_err(|fault| format!("the figures: {fault}"))?;
+    let lines = std::fs::read_to_string(&figures).map_err(|fault| format!("the figures: {fault}"))?;
     let (figures, reasons) = sheet::read_lines(&lines).map_err(|fault| format!("bench {name}: {fault}"))?;
     let verdict = Verdict::of_share(share, largest.as_ref(), cpus.len(), reasons);
     print!("{}", text(&figures, &verdict));
@@ -67,14 +74,11 @@ fn cargo(
     name: &str,
     profile: &str,
     words: &[&str],
-    figures: Option<&Path>,
+    places: &[(&str, &Path)],
 ) -> Result<(), String> {
     let mut command = Command::new("cargo");
     command.args(["bench", "--quiet", "--bench", name, "--profile", profile]).args(words);
-    command.current_dir(project).env_remove(VARIABLE);
-    if let Some(figures) = figures {
-        command.env(VARIABLE, figures);
-    }
+    command.current_dir(project).env_remove(VARIABLE).envs(places.iter().copied());
     let status = leftovers::run(&mut command).map_err(|fault| format!("cargo: {fault}"))?;
     if status.success() { Ok(()) } else { Err(format!("bench {name}: it ended with {status}")) }
 }
