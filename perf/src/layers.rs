@@ -1,9 +1,9 @@
-//! What each layer of one order costs: the book and the money alone, then the handling of bytes
-//! before them, then the signature, then everything else that makes a server.
+//! What each layer of one order costs: the book and the money alone, the handling of bytes before them, the signature,
+//! and everything else that makes a server.
 //!
-//! The first three are the library's own public functions, called in this process on the client's
-//! CPU with the very requests that the server gets afterwards. The round trip is the server's, one
-//! order at a time. The difference is the kernel's sockets, the loops and the answer.
+//! The server gets the requests first, by a schedule on which none should meet another. When it has ended, the very
+//! same requests go through the library's own public functions, in this process on the client's CPU: these are the
+//! first three layers. What the round trip takes besides is the kernel's sockets, the loops and the answer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -359,8 +359,8 @@ fn say(ground: &Ground, layers: &[Layer], caution: &str) -> Result<(), String> {
     let mut page = Page::new("outcry perf: the layers of one order");
     page.paragraph(caution);
     page.note(
-        "The same signed orders through the library's own functions, layer by layer, and then through the \
-         server, one at a time; p50. The first four bars, each from where the one above it ends, are the parts of the \
+        "The same signed orders through the server, by schedule, and then layer by layer through the library's own \
+         functions; p50. The first four bars, each from where the one above it ends, are the parts of the \
          round trip below them; what a disk adds to it stands on its end, by the journal and by a bare write.",
     );
     page.chart(&[], &report::bars(&bars)?);
