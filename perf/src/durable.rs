@@ -350,6 +350,7 @@ fn figures(found: &Found) -> Vec<Figure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::summary::ClassTimes;
 
     fn at(offered_per_s: f64, achieved_per_s: f64) -> Step {
         let acts_per_write = offered_per_s / 1_000.0;
@@ -494,10 +495,14 @@ mod tests {
     }
 
     #[test]
-    fn acts_a_write_count_the_warm_up_too() {
+    fn acts_a_write_count_the_warm_up_and_no_reads() {
         let summary = summary();
-        let step = step(&summary).unwrap();
-        assert!((step.acts_per_write - 2_000.0 * 6.0 / 5_000.0).abs() < 1e-9, "{step:?}");
+        let mut half_reads = summary.clone();
+        half_reads.classes.push(ClassTimes { class: "read".to_owned(), ..summary.classes[0].clone() });
+        for (summary, acts) in [(&summary, 2_000.0 * 6.0), (&half_reads, 1_000.0 * 6.0)] {
+            let step = step(summary).unwrap();
+            assert!((step.acts_per_write - acts / 5_000.0).abs() < 1e-9, "{step:?}");
+        }
         assert!(super::step(&Summary { journal_writes: None, ..summary }).is_err());
     }
 

@@ -12,6 +12,7 @@ use crate::jitter::Jitter;
 use crate::machine::Environment;
 use crate::parts::Parts;
 use crate::placement::{Durable, MachineLimit, Planned, Thread};
+use crate::scenario::Class;
 use crate::stats::Quantiles;
 use crate::verdict::{self, Meanwhile, Verdict};
 use crate::watch::{Other, Share};
@@ -328,9 +329,15 @@ impl Summary {
 
     /// How many trading requests shared one write of the journal, those of the warm-up included.
     pub(crate) fn acts_per_write(&self) -> Option<f64> {
-        let acts = self.offered_per_s * (self.time_s + self.warm_up_s);
-        #[allow(clippy::cast_precision_loss, reason = "writes are far fewer than 2^53")]
-        self.journal_writes.map(|writes| acts / writes.max(1) as f64)
+        let count = |is_meant: fn(&ClassTimes) -> bool| {
+            let meant = self.classes.iter().filter(|times| is_meant(times));
+            meant.map(|times| times.latency.count).sum::<u64>()
+        };
+        let (all, reads) = (count(|_| true), count(|times| times.class == Class::Read.name()));
+        #[allow(clippy::cast_precision_loss, reason = "requests and writes are far fewer than 2^53")]
+        let [trading, writes] =
+            [(all - reads) as f64 / all.max(1) as f64, self.journal_writes?.max(1) as f64];
+        Some(self.offered_per_s * (self.time_s + self.warm_up_s) * trading / writes)
     }
 
     /// What is known about the loss of each CPU while the load was on.
