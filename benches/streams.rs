@@ -27,7 +27,6 @@ mod outcry;
 mod sign;
 
 use alloy_primitives::U256;
-use client::Client;
 use outcry::{Outcry, pin};
 use rustix::event::epoll;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -81,7 +80,7 @@ fn main() {
     let address = signer.address.to_string();
     outcry.operator(&["account", "credit", &address, "1000000", "--ref", "bench"]);
     outcry.operator(&["market", "create", "Does it rain?"]);
-    let token = token(outcry.http);
+    let token = outcry.token();
     let credentials = client::credentials(outcry.http, &signer);
     let bids: Vec<Vec<u8>> = (0..WARM_UP + 3 * ORDERS)
         .map(|salt| client::bid(&signer, &credentials, token, BID, salt as u64))
@@ -112,17 +111,6 @@ fn main() {
     for (name, times) in all {
         percentiles(name, times);
     }
-}
-
-/// The first outcome's token of the only market.
-fn token(port: u16) -> U256 {
-    let mut client = Client::connect(port);
-    let request = b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n";
-    let (_, reply) = client.round_trip(request);
-    let (_, body) = reply.split_once("\r\n\r\n").expect("a whole reply");
-    let markets: serde_json::Value = serde_json::from_str(body).expect("JSON");
-    let token = markets["data"][0]["tokens"][0]["token_id"].as_str().expect("a token").to_owned();
-    token.parse().expect("a number")
 }
 
 /// All subscribers, and the client that trades.

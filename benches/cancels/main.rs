@@ -34,7 +34,6 @@ mod due;
 mod figures;
 #[path = "../loopback/folder.rs"]
 mod folder;
-mod jitter;
 mod load;
 mod lost;
 #[allow(dead_code, reason = "benches share it, and each uses a part")]
@@ -45,8 +44,6 @@ mod row;
 mod sign;
 mod turns;
 
-use alloy_primitives::U256;
-use client::Client;
 use figures::Unit;
 use hdrhistogram::Histogram;
 use load::{Account, Cancels, Pace, Placement, run};
@@ -98,7 +95,6 @@ fn main() {
         std::fs::create_dir(place).expect("a directory");
     }
     println!("trading loop on CPU {SERVER_CPU} (spins); reader, journal and clients on CPU {CLIENT_CPU}");
-    jitter::report("before", [SERVER_CPU, CLIENT_CPU]);
     let rows = over_the_wire(&places[0]);
     let turns = turns::measure(&places[1]);
     println!(
@@ -109,7 +105,6 @@ fn main() {
         micros(&turns, 0.999),
         micros(&turns, 1.0)
     );
-    jitter::report("after", [SERVER_CPU, CLIENT_CPU]);
     for (share, row) in SHARES.into_iter().zip(&rows) {
         row.note(&placement(share));
         if row.rounds() < ROUNDS {
@@ -225,7 +220,7 @@ fn start(directory: &Path) -> (Outcry, [Account; 2]) {
     ];
     let outcry = Outcry::start(directory, &settings.map(str::to_owned));
     outcry.operator(&["market", "create", "Does a cancel wait?", "--tick", "0.001"]);
-    let token = token(outcry.http);
+    let token = outcry.token();
     let accounts = KEYS.map(|key| {
         let signer = Signer::new(key);
         let address = signer.address.to_string();
@@ -233,14 +228,6 @@ fn start(directory: &Path) -> (Outcry, [Account; 2]) {
         Account::new(outcry.http, signer, token)
     });
     (outcry, accounts)
-}
-
-/// The first outcome's token of the only market.
-fn token(port: u16) -> U256 {
-    let mut client = Client::connect(port);
-    let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token")
 }
 
 /// A quantile in microseconds.

@@ -1,5 +1,7 @@
 //! The server under measurement as a process: started on its CPU, told what to hold, ended.
 
+use super::client::Client;
+use alloy_primitives::U256;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -54,13 +56,21 @@ impl Outcry {
     /// What the operator's listener answers at a path.
     pub(crate) fn asked(&self, path: &str) -> serde_json::Value {
         let token = std::fs::read_to_string(&self.token_file).expect("serve makes its token");
-        let mut client = super::client::Client::connect(self.admin);
+        let mut client = Client::connect(self.admin);
         let token = token.trim();
         let request =
             format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n");
         let (_, reply) = client.round_trip(request.as_bytes());
         let (_, body) = reply.split_once("\r\n\r\n").expect("an answer has a head");
         serde_json::from_str(body).expect("JSON")
+    }
+
+    /// The first outcome's token of the only market.
+    pub(crate) fn token(&self) -> U256 {
+        let mut client = Client::connect(self.http);
+        let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
+        let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
+        token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token")
     }
 
     /// Runs one of the operator's commands, which must succeed.

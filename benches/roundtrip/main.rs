@@ -66,7 +66,6 @@ fn main() {
         "committed" => folder::in_memory(),
         _ => folder::on_disk(),
     };
-    let directory = directory.expect("a temporary directory");
     let (exchange, token) = start_outcry(directory.path(), &signer, &durability, &arguments);
     let credentials = client::credentials(exchange.http, &signer);
     let (floor_process, floor_port) = start_floor(&credentials);
@@ -171,9 +170,6 @@ fn start_outcry(directory: &Path, signer: &Signer, durability: &str, arguments: 
     let outcry = Outcry::start(directory, &settings);
     outcry.operator(&["market", "create", "Will it be fast?", "--tick", "0.001"]);
     outcry.operator(&["account", "credit", &signer.address.to_string(), "100000", "--ref", "roundtrip"]);
-    let mut client = Client::connect(outcry.http);
-    let (_, reply) = client.round_trip(b"GET /simplified-markets HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n");
-    let token = reply.split("\"token_id\":\"").nth(1).and_then(|rest| rest.split('"').next());
-    let token = token.unwrap_or_else(|| panic!("no token in {reply}")).parse().expect("a decimal token");
+    let token = outcry.token();
     (outcry, token)
 }

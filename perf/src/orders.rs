@@ -29,7 +29,8 @@ pub(crate) struct Account {
     salt: u64,
 }
 
-/// What an order asks for. All orders buy: a bid for one outcome is an offer of the other.
+/// What an order asks for. All orders buy, as a bid for one outcome is an offer of the other; and all are `GTC`, those
+/// that take too.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wish {
     /// The index of the account whose order it is.
@@ -42,8 +43,6 @@ pub(crate) struct Wish {
     pub(crate) shares: u64,
     /// A number that no other order of the account has.
     pub(crate) salt: u64,
-    /// The order type: `GTC`, for orders that rest and for those that take.
-    pub(crate) kind: &'static str,
 }
 
 /// A signed order.
@@ -108,14 +107,13 @@ impl Account {
              \"tokenId\":\"{token}\",\"makerAmount\":\"{collateral}\",\"takerAmount\":\"{shares}\",\
              \"side\":\"BUY\",\"expiration\":\"0\",\"signatureType\":0,\"timestamp\":\"{timestamp}\",\
              \"metadata\":\"{zero}\",\"builder\":\"{zero}\",\"signature\":\"{signature}\"}},\
-             \"owner\":\"{owner}\",\"orderType\":\"{kind}\",\"deferExec\":false,\"postOnly\":false}}",
+             \"owner\":\"{owner}\",\"orderType\":\"GTC\",\"deferExec\":false,\"postOnly\":false}}",
             salt = wish.salt,
             address = self.signer.address,
             token = wish.token,
             shares = wish.shares,
             zero = B256::ZERO,
             owner = self.credentials.api_key,
-            kind = wish.kind,
         );
         Signed { id: digest.to_string(), body }
     }

@@ -33,9 +33,6 @@ const WRITES: &str = "outcry_journal_writes_total";
 /// The setting with which an answer waits for the disk.
 pub(crate) const DURABLE: &str = "journal.durability=durable";
 
-/// The policy under which CPUs are named one by one.
-const EXPLICIT: &str = "cpu.policy=explicit";
-
 /// The sum of all stages of a request except the signature, which costs the same whatever the state is.
 pub(crate) const BUT_SIGN: &str = "all but sign";
 
@@ -111,7 +108,7 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     let mut settings = plan.settings.clone();
     let says = |name: &str| plan.settings.iter().any(|setting| setting.starts_with(name));
     if !says("cpu.") {
-        settings.push(EXPLICIT.to_owned());
+        settings.push("cpu.policy=explicit".to_owned());
         settings.push(format!("cpu.shard_cpus={}", cpus.server));
         settings.push("cpu.wait=spin".to_owned());
     }
@@ -119,16 +116,6 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
         settings.push("journal.durability=committed".to_owned());
     }
     settings
-}
-
-/// These settings for a server from before the policy got its name, so that older servers can be
-/// compared with newer ones; `None` if nothing would change.
-fn in_older_words(settings: &[String]) -> Option<Vec<String>> {
-    let older = |setting: &String| match setting.as_str() {
-        EXPLICIT => "cpu.policy=manual".to_owned(),
-        other => other.to_owned(),
-    };
-    settings.iter().any(|setting| setting == EXPLICIT).then(|| settings.iter().map(older).collect())
 }
 
 /// What the client of this plan does here until something is due.
@@ -160,11 +147,7 @@ impl Rig {
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = place(ground, plan.data)?;
         let folder = Folder::new_in(&place)?;
-        let settings = settings(plan, cpus);
-        let server = Server::start(binary, folder.path(), &settings).or_else(|complaint| {
-            let older = in_older_words(&settings).filter(|_| complaint.contains("cpu.policy"));
-            older.map_or(Err(complaint), |settings| Server::start(binary, folder.path(), &settings))
-        })?;
+        let server = Server::start(binary, folder.path(), &settings(plan, cpus))?;
         let tokens = server.markets(plan.markets)?;
         let mut accounts = Vec::new();
         for index in 0..=plan.wallets as usize {

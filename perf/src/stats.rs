@@ -31,12 +31,6 @@ pub(crate) fn as_micros(nanos: u64) -> f64 {
     nanos / 1e3
 }
 
-/// A small number, rounded; a negative one becomes 0.
-#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
-pub(crate) fn small(number: f64) -> usize {
-    number.round() as usize
-}
-
 /// The nearest pixel of a chart.
 #[allow(clippy::cast_possible_truncation, reason = "a cast saturates, and charts are small")]
 pub(crate) fn pixels(number: f64) -> i32 {

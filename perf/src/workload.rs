@@ -161,7 +161,7 @@ impl Workload {
                 let account = number % makers;
                 let [token, cents] = [number / 2 % tokens.len(), number % width()];
                 let (token, cents) = (tokens[token][number % 2], QUOTES.start + cents as u64);
-                Wish { account, token, cents, shares: SHARES, salt: accounts[account].salt(), kind: "GTC" }
+                Wish { account, token, cents, shares: SHARES, salt: accounts[account].salt() }
             })
             .collect();
         let accounts = &*accounts;
@@ -210,9 +210,9 @@ impl Drawing<'_> {
         unreachable!("a number below the sum of all parts is in one of them")
     }
 
-    fn wish(&mut self, account: usize, token: U256, cents: u64, shares: u64, kind: &'static str) -> usize {
+    fn wish(&mut self, account: usize, token: U256, cents: u64, shares: u64) -> usize {
         let salt = self.accounts[account].salt();
-        self.wishes.push(Wish { account, token, cents, shares, salt, kind });
+        self.wishes.push(Wish { account, token, cents, shares, salt });
         self.wishes.len() - 1
     }
 
@@ -220,7 +220,7 @@ impl Drawing<'_> {
     fn quote(&mut self, maker: usize) -> usize {
         let token = self.tokens[self.random.below(self.tokens.len())][self.random.below(2)];
         let cents = QUOTES.start + self.random.below(width()) as u64;
-        let order = self.wish(maker, token, cents, SHARES, "GTC");
+        let order = self.wish(maker, token, cents, SHARES);
         self.resting[maker].push_back(order);
         order
     }
@@ -241,7 +241,7 @@ impl Drawing<'_> {
     fn take(&mut self, maker: usize) -> usize {
         let market = self.random.below(self.tokens.len());
         self.takes[market] += 1;
-        self.wish(maker, self.tokens[market][0], TAKES, SHARES, "GTC")
+        self.wish(maker, self.tokens[market][0], TAKES, SHARES)
     }
 
     /// Bids for the second outcome, enough for all takers of the first.
@@ -250,7 +250,7 @@ impl Drawing<'_> {
         for market in 0..self.tokens.len() {
             for _ in 0..self.takes[market].div_ceil(TAKES_PER_DEPTH) {
                 let shares = SHARES * TAKES_PER_DEPTH;
-                let order = self.wish(offers, self.tokens[market][1], DEPTH, shares, "GTC");
+                let order = self.wish(offers, self.tokens[market][1], DEPTH, shares);
                 self.before.push(order);
             }
         }

@@ -66,8 +66,14 @@ pub(crate) fn nines_text(place: f64) -> String {
         0.0 => "0 %".to_owned(),
         1.0 => "90 %".to_owned(),
         2.0 => "99 %".to_owned(),
-        more => format!("99.{} %", "9".repeat(crate::stats::small(more - 2.0))),
+        more => format!("99.{} %", "9".repeat(small(more - 2.0))),
     }
+}
+
+/// A small number, rounded; a negative one becomes 0.
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a cast saturates")]
+fn small(number: f64) -> usize {
+    number.round() as usize
 }
 
 /// The powers of ten around all values of all series, in microseconds.
