@@ -17,7 +17,7 @@
 //! 99 of a hundred cancels within 0.1 ms of the moment at which it could: when a cancel was due, or when the one
 //! before it was answered. So a round in which the server is slow counts, and with it every cancel that was due. All
 //! rounds are printed. Every reply is checked: an order that does not rest, or a cancel that does not cancel, ends the
-//! run.
+//! run. Nothing is kept of a run with too few quiet rounds, or in which placement at 90 % did not reach its rate.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(
@@ -85,6 +85,10 @@ const ORDERS_MAX: usize = 40_000;
 /// Placement as parts of its capacity.
 const SHARES: [f64; 3] = [0.0, 0.9, 1.2];
 
+/// The part of the offered orders that must rest where the capacity is enough for all. The last ones of a round are
+/// still under way at its end.
+const RESTED_MIN: f64 = 0.98;
+
 const SERVER_CPU: usize = 0;
 const CLIENT_CPU: usize = 1;
 
@@ -96,7 +100,7 @@ fn main() {
     }
     println!("trading loop on CPU {SERVER_CPU} (spins); reader, journal and clients on CPU {CLIENT_CPU}");
     let rows = over_the_wire(&places[0]);
-    let turns = turns::measure(&places[1]);
+    let (turns, turned_rounds) = turns::measure(&places[1]);
     println!(
         "turns at full load: {}, p50 {:.1} µs, p99 {:.1}, p99.9 {:.1}, max {:.1}",
         turns.len(),
@@ -114,9 +118,19 @@ fn main() {
                  had the machine (lost %), or the client was late"
             ));
         }
+        let (offered, rested) = (row.offered, row.rested_per_s());
+        if share <= 1.0 && rested < RESTED_MIN * offered {
+            not_valid(&format!("{}: {rested:.0} of {offered:.0} orders a second rested", placement(share)));
+        }
+    }
+    if turned_rounds < turns::ROUNDS {
+        not_valid(&format!(
+            "a turn at full load: {turned_rounds} of {ROUNDS_MAX} rounds count, and {} are needed: in the others \
+             somebody else had the machine",
+            turns::ROUNDS
+        ));
     }
     if turns.is_empty() {
-        not_valid("a turn at full load: in all rounds somebody else had the machine");
         return;
     }
     for (name, quantile) in [("p50", 0.5), ("p99", 0.99), ("p99.9", 0.999)] {

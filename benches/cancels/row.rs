@@ -42,6 +42,11 @@ impl Row {
         self.rested.len()
     }
 
+    /// Orders a second that rested, on average.
+    pub(crate) fn rested_per_s(&self) -> f64 {
+        self.rested.iter().sum::<f64>() / self.rounds() as f64
+    }
+
     /// Writes the cancels' figures, if figures are kept and there are any.
     pub(crate) fn note(&self, placement: &str) {
         if self.took.is_empty() {
@@ -63,7 +68,7 @@ impl Row {
         println!(
             "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:18.1} {:10} {:7.1}",
             self.offered,
-            self.rested.iter().sum::<f64>() / self.rounds() as f64,
+            self.rested_per_s(),
             self.took.len(),
             micros(&self.took, 0.5),
             micros(&self.took, 0.99),

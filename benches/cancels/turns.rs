@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const BUSY: Duration = Duration::from_micros(5);
 
 /// Quiet rounds wanted.
-const TURNED_ROUNDS: usize = 3;
+pub(crate) const ROUNDS: usize = 3;
 
 /// The clients' phases: preparing, loading the loop, and telling whether the last round counts.
 const PREPARES: u8 = 0;
@@ -27,8 +27,8 @@ const MEASURES: u8 = 1;
 const QUIET: u8 = 2;
 const DISTURBED: u8 = 3;
 
-/// Nanoseconds of the turns in which there was something to do.
-pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
+/// Nanoseconds of the turns in which there was something to do, and how many quiet rounds they are of.
+pub(crate) fn measure(directory: &Path) -> (Histogram<u64>, usize) {
     let on_client = pin(CLIENT_CPU);
     // The rig's other threads stay where they were started: beside the clients, as the server's do.
     let mut rig = Rig::start(&options(directory)).expect("the rig starts");
@@ -41,10 +41,10 @@ pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
     let token = U256::from_be_bytes(rig.market().expect("a market").tokens[0].0);
     let phase = AtomicU8::new(PREPARES);
     let [mut turns, mut round] = [(), ()].map(|()| Histogram::new(3).expect("three digits"));
-    std::thread::scope(|scope| {
+    let quiet_rounds = std::thread::scope(|scope| {
         let clients = scope.spawn(|| {
             let _pinned = pin(CLIENT_CPU);
-            load(port, signers, token, &phase);
+            load(port, signers, token, &phase)
         });
         while !clients.is_finished() {
             let start = Instant::now();
@@ -62,12 +62,13 @@ pub(crate) fn measure(directory: &Path) -> Histogram<u64> {
                 _ => {}
             }
         }
+        clients.join().expect("the clients end the run if anything is wrong")
     });
-    turns
+    (turns, quiet_rounds)
 }
 
-/// Rounds of orders as fast as they are answered, with cancels between them.
-fn load(port: u16, signers: [Signer; 2], token: U256, phase: &AtomicU8) {
+/// Rounds of orders as fast as they are answered, with cancels between them; how many of them were quiet.
+fn load(port: u16, signers: [Signer; 2], token: U256, phase: &AtomicU8) -> usize {
     let [mut maker, mut placer] = signers.map(|signer| Account::new(port, signer, token));
     let mut quiet_rounds = 0;
     for _ in 0..ROUNDS_MAX {
@@ -83,10 +84,11 @@ fn load(port: u16, signers: [Signer; 2], token: U256, phase: &AtomicU8) {
         }
         placement.drain();
         quiet_rounds += usize::from(is_quiet);
-        if quiet_rounds == TURNED_ROUNDS {
-            return;
+        if quiet_rounds == ROUNDS {
+            break;
         }
     }
+    quiet_rounds
 }
 
 fn options(directory: &Path) -> Options {
