@@ -293,8 +293,11 @@ impl Capacity {
 
     /// What a loop that takes orders is called.
     fn carrier(&self) -> &'static str {
-        let is_shard = self.parts.iter().any(|part| part.has_sockets && part.is_shard);
-        if is_shard { "shard" } else { "ingress loop" }
+        if self.shards_have_sockets() { "shard" } else { "ingress loop" }
+    }
+
+    fn shards_have_sockets(&self) -> bool {
+        self.parts.iter().any(|part| part.has_sockets && part.is_shard)
     }
 
     /// Which core a loop that is full first shares, and with whom.
@@ -314,7 +317,7 @@ impl Capacity {
 
     /// What lets fewer orders wait in line on one loop.
     pub(super) fn one_core_more(&self) -> String {
-        let one = if self.carrier() == "shard" { "a shard" } else { "an ingress loop" };
+        let one = if self.shards_have_sockets() { "a shard" } else { "an ingress loop" };
         format!("a core and {one} more")
     }
 
