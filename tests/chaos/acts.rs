@@ -127,7 +127,7 @@ impl Client<'_> {
                 Attempt::Answered(answer) => {
                     return Some(Answered { answer, doubt: unknown_at == self.link.generation() });
                 }
-                Attempt::NotSent => {}
+                Attempt::NotTaken => {}
                 Attempt::Unknown => unknown_at = self.link.unanswered,
             }
             match self.random.below(6) {

@@ -20,8 +20,8 @@ const CUT_ONE_IN: u64 = 24;
 /// The outcome of one attempt at a request.
 pub enum Attempt {
     Answered(Answer),
-    /// At most a part of it was sent, so it was not taken.
-    NotSent,
+    /// It was not taken: at most a part of it was sent, or the exchange was leaving.
+    NotTaken,
     /// All of it may have arrived.
     Unknown,
 }
@@ -92,7 +92,7 @@ impl<'a> Link<'a> {
             let _ = connection.send(&bytes[..part]);
             self.trouble.cut_inside.fetch_add(1, Ordering::Relaxed);
             self.hang_up();
-            return Attempt::NotSent;
+            return Attempt::NotTaken;
         }
         let sent = connection.send(&bytes);
         if cut == 1 {
@@ -101,7 +101,9 @@ impl<'a> Link<'a> {
         } else if sent.is_ok()
             && let Ok(answer) = connection.answer()
         {
-            return Attempt::Answered(answer);
+            // A process that leaves says so, and that it did not take the request; the next one will.
+            let leaves = [425, 503].contains(&answer.status) && answer.json()["code"] == "recovering";
+            return if leaves { Attempt::NotTaken } else { Attempt::Answered(answer) };
         }
         self.connection = None;
         self.unanswered = open.generation;
@@ -129,7 +131,7 @@ impl<'a> Link<'a> {
                 Attempt::Answered(answer) => {
                     return Answered { answer, doubt: unknown_at == self.generation() };
                 }
-                Attempt::NotSent => {}
+                Attempt::NotTaken => {}
                 Attempt::Unknown => unknown_at = self.unanswered,
             }
             assert!(Instant::now() < deadline, "{} is not answered", request.path);
