@@ -81,7 +81,15 @@ const CRATE_LIVES_IN: &[(&str, &[&str])] = &[
     ("hmac", &["src/auth.rs", "src/auth/"]),
     ("jiff", &["src/json.rs", "src/json/"]),
     ("keccak_asm", &["src/auth.rs", "src/auth/"]),
-    ("libc", &["src/memory/mapping.rs"]),
+    (
+        "libc",
+        &[
+            "src/journal/disk.rs",
+            "src/journal/tests/syncs.rs",
+            "src/memory/mapping.rs",
+            "src/server/operator/probes.rs",
+        ],
+    ),
     ("ruint", &["src/auth/known.rs", "src/auth/known/", "src/json.rs", "src/json/"]),
     ("socket2", &["src/server/connections/socket.rs"]),
     ("rustix", &["src/journal/", "src/memory/mapping.rs", "src/memory/pages.rs", "src/server/"]),

@@ -5,6 +5,8 @@
 //! same requests go through the library's own public functions, in this process on the client's CPU: these are the
 //! first three layers. What the round trip takes besides is the kernel's sockets, the loops and the answer.
 
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -22,7 +24,6 @@ use outcry::json::BodyReader;
 use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry, RegistryWriter};
 use outcry::shard::{Funding, Placed, ReadyOrder, Shard, ShardSettings, Status};
-use rustix::fs::{Mode as FileMode, OFlags};
 
 use crate::leftovers::Folder;
 use crate::machine::{self, Environment};
@@ -289,8 +290,8 @@ pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let path = folder.path().join("blocks");
     std::fs::write(&path, vec![0; DURABLE * BLOCK]).map_err(fault)?;
     std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fault)?;
-    let flags = OFlags::WRONLY | OFlags::DIRECT | OFlags::DSYNC;
-    let file = rustix::fs::open(&path, flags, FileMode::empty()).map_err(|error| fault(error.into()))?;
+    let direct = libc::O_DIRECT | libc::O_DSYNC;
+    let file = OpenOptions::new().write(true).custom_flags(direct).open(&path).map_err(fault)?;
     // The kernel takes a direct write only from memory that is aligned to a block.
     let memory = vec![7; 2 * BLOCK];
     let block = &memory[memory.as_ptr().align_offset(BLOCK)..][..BLOCK];

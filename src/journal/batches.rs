@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use super::Fault;
-use super::disk::{Direct, Disk, place_without_times};
+use super::disk::{Direct, Disk};
 use super::frame::{u32_at, u64_at};
 use super::history::{Entry, Segments};
 use super::identity::place;
@@ -82,8 +82,13 @@ impl Current {
     /// Refuses to go on where its path leads to another file, or to none: somebody moved the directory or put another
     /// in its place, and would lose what goes to this one.
     fn refuse_moved(&self) -> Result<(), Fault> {
-        let there = place_without_times(&self.path).map_err(Fault::io("look at", &self.path))?;
-        if there == Some(self.place) { Ok(()) } else { Err(Fault::Moved { segment: self.path.clone() }) }
+        match std::fs::metadata(&self.path) {
+            Ok(about) if place(&about) == self.place => Ok(()),
+            Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+                Err(Fault::io("look at", &self.path)(error))
+            }
+            Ok(_) | Err(_) => Err(Fault::Moved { segment: self.path.clone() }),
+        }
     }
 }
 

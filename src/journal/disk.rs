@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
-use rustix::fs::{AtFlags, CWD, FallocateFlags, OFlags, StatxFlags, makedev, stat, statx};
-use rustix::io::Errno;
+// Not rustix's `DSYNC`: on Linux that is `O_SYNC`, which waits for the file's times too, a second write to the disk.
+use libc::{O_DIRECT, O_DSYNC};
+use rustix::fs::FallocateFlags;
 
 use super::Fault;
 
@@ -177,19 +178,17 @@ impl Disk {
         self.rename(&unnamed, path)
     }
 
-    /// Opens a file for batches: synchronous, and bypassing the page cache if the file system can.
+    /// Opens a file for batches: a write returns once its data is on the disk, and bypasses the page cache if the file
+    /// system can.
     pub(crate) fn open_synchronous(path: &Path, direct: Direct) -> Result<(File, Direct), Fault> {
-        let open = |flags: OFlags| {
-            let flags = i32::try_from(flags.bits()).expect("open flags fit an int");
-            OpenOptions::new().read(true).write(true).custom_flags(flags).open(path)
-        };
+        let open = |flags| OpenOptions::new().read(true).write(true).custom_flags(flags).open(path);
         if direct == Direct::Yes {
-            match open(OFlags::DSYNC | OFlags::DIRECT) {
+            match open(O_DSYNC | O_DIRECT) {
                 Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
                 opened => return opened.map(|file| (file, Direct::Yes)).map_err(Fault::io("open", path)),
             }
         }
-        let file = open(OFlags::DSYNC).map_err(Fault::io("open", path))?;
+        let file = open(O_DSYNC).map_err(Fault::io("open", path))?;
         Ok((file, Direct::No))
     }
 
@@ -252,25 +251,6 @@ pub(crate) fn files_with(directory: &Path, extension: &str) -> Result<Vec<PathBu
         }
     }
     Ok(found)
-}
-
-/// Device and inode of what `path` leads to; none if nothing is there.
-///
-/// Asks for no times. Where the kernel has multigrain timestamps (6.13), the first write after somebody asked for a file's
-/// times has to record its own, and a synchronous write waits for that.
-pub(crate) fn place_without_times(path: &Path) -> io::Result<Option<[u64; 2]>> {
-    let asked = statx(CWD, path, AtFlags::empty(), StatxFlags::INO)
-        .map(|about| [makedev(about.stx_dev_major, about.stx_dev_minor), about.stx_ino]);
-    let place = match asked {
-        // An old sandbox does not know this call; the older one asks for times.
-        Err(Errno::NOSYS | Errno::PERM) => stat(path).map(|about| [about.st_dev, about.st_ino]),
-        asked => asked,
-    };
-    match place {
-        Ok(place) => Ok(Some(place)),
-        Err(Errno::NOENT | Errno::NOTDIR) => Ok(None),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Whether writes bypass the page cache.

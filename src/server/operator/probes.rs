@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{OFlags, major, minor, statfs};
+use rustix::fs::{major, minor, statfs};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::admin;
@@ -371,8 +371,7 @@ fn write_both(path: &Path) -> std::io::Result<(std::io::Result<Times>, Times)> {
         plain.write_all_at(block, at)?;
         plain.sync_all()
     })?;
-    let flags = i32::try_from((OFlags::DIRECT | OFlags::DSYNC).bits()).expect("flags of open");
-    let direct = OpenOptions::new().write(true).custom_flags(flags).open(path);
+    let direct = OpenOptions::new().write(true).custom_flags(libc::O_DIRECT | libc::O_DSYNC).open(path);
     let direct = direct.and_then(|file| times(|at| file.write_all_at(block, at)));
     Ok((direct, fsync))
 }
