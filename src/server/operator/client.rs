@@ -23,7 +23,8 @@ const HEAD_BYTES_MAX: usize = 64 << 10;
 /// A connection to one server, opened when it is first needed.
 #[derive(Debug)]
 pub(crate) struct Client {
-    address: SocketAddr,
+    /// All that its name stands for: the exchange listens on one of them.
+    addresses: Vec<SocketAddr>,
     name: String,
     token: Option<String>,
     stream: Option<TcpStream>,
@@ -83,24 +84,33 @@ impl Client {
         let host = args.admin.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
         let wrong = || format!("--admin: got {}; allowed: http://HOST:PORT", args.admin);
         let host = host.filter(|host| !host.contains('/')).ok_or_else(wrong)?;
-        let address = match host.to_socket_addrs() {
-            Ok(mut found) => found.next().ok_or_else(|| format!("--admin: {host}: no such host"))?,
+        let addresses: Vec<SocketAddr> = match host.to_socket_addrs() {
+            Ok(found) => found.collect(),
             Err(fault) if fault.kind() == std::io::ErrorKind::InvalidInput => return Err(wrong()),
             Err(fault) => return Err(format!("--admin: {host}: {fault}")),
         };
-        Ok(Self { address, name: host.to_owned(), token, stream: None, is_named: true })
+        if addresses.is_empty() {
+            return Err(format!("--admin: {host}: no such host"));
+        }
+        Ok(Self { addresses, name: host.to_owned(), token, stream: None, is_named: true })
     }
 
     /// A client of a server in this process.
     pub(crate) fn at(address: SocketAddr) -> Self {
-        Self { address, name: address.to_string(), token: None, stream: None, is_named: false }
+        Self {
+            addresses: vec![address],
+            name: address.to_string(),
+            token: None,
+            stream: None,
+            is_named: false,
+        }
     }
 
     /// A connection of its own in two halves, for requests that do not wait for the answers to
     /// those before them. One half may be used while the other waits.
     pub(crate) fn halves(&self) -> Result<(Requests, Answers), String> {
         let open = || -> std::io::Result<(Requests, Answers)> {
-            let stream = connect(self.address)?;
+            let stream = connect(&self.addresses)?;
             let (name, token) = (self.name.clone(), self.token.clone());
             let requests = Requests { stream: stream.try_clone()?, name: name.clone(), token };
             Ok((requests, Answers { stream, unread: Vec::new(), name, is_named: self.is_named }))
@@ -144,7 +154,7 @@ impl Client {
         let request = request(&self.name, self.token.as_deref(), (method, path), headers, body);
         let stream = match &mut self.stream {
             Some(stream) => stream,
-            none => none.insert(connect(self.address)?),
+            none => none.insert(connect(&self.addresses)?),
         };
         stream.write_all(request.as_bytes())?;
         let mut unread = Vec::new();
@@ -217,8 +227,9 @@ impl Drop for Answers {
     }
 }
 
-fn connect(address: SocketAddr) -> std::io::Result<TcpStream> {
-    let stream = TcpStream::connect(address)?;
+/// A connection to the first of `addresses` that takes one.
+fn connect(addresses: &[SocketAddr]) -> std::io::Result<TcpStream> {
+    let stream = TcpStream::connect(addresses)?;
     stream.set_nodelay(true)?;
     stream.set_read_timeout(Some(ANSWER_TIME))?;
     stream.set_write_timeout(Some(ANSWER_TIME))?;
@@ -321,6 +332,21 @@ mod tests {
             let mut came = whole[..end].to_vec();
             assert!(read_answer(&mut &whole[end..], &mut came).is_ok_and(|(answer, _)| answer.status == 200));
         }
+    }
+
+    #[test]
+    fn a_name_is_reached_at_any_of_its_addresses() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let here = listener.local_addr().expect("bound");
+        let elsewhere = SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), here.port());
+        for addresses in [vec![here], vec![elsewhere, here], vec![here, elsewhere]] {
+            let client = Client { addresses, ..Client::at(here) };
+            assert!(client.halves().is_ok(), "{client:?}");
+        }
+        let name = format!("localhost:{}", here.port());
+        let args = AdminArgs { admin: format!("http://{name}"), token_file: None };
+        let found: Vec<_> = name.to_socket_addrs().expect("known everywhere").collect();
+        assert_eq!(Client::of(&args).expect("a client").addresses, found);
     }
 
     #[test]
