@@ -17,6 +17,8 @@ pub const CONTINUE: &[u8] = b"HTTP/1.1 100 Continue\r\n\r\n";
 /// Digits kept for the length: bodies stay below 10 GB. Reads end far before; a cancel of everything names all that it
 /// cancelled, 69 bytes each.
 const LENGTH_DIGITS: u32 = 10;
+/// The longest body: what these digits can say.
+pub const BODY_BYTES_MAX: usize = 10_usize.pow(LENGTH_DIGITS) - 1;
 
 /// Seconds after which a client may ask again that was refused with this status: there was no room, or the state was
 /// behind. Limits, modes and searches say their own.
@@ -193,7 +195,7 @@ impl Response {
     #[allow(clippy::must_use_candidate, reason = "most callers only need the length filled in")]
     pub fn finish(self, out: &mut [u8]) -> Option<usize> {
         let mut left = out.len() - self.body_at;
-        assert!(left < 10_usize.pow(LENGTH_DIGITS), "a body is below 10 GB");
+        assert!(left <= BODY_BYTES_MAX, "a body is below 10 GB");
         for digit in out[self.length_at..self.length_at + LENGTH_DIGITS as usize].iter_mut().rev() {
             *digit = b'0' + u8::try_from(left % 10).expect("a digit");
             left /= 10;

@@ -11,12 +11,11 @@ use std::time::Duration;
 
 use super::admin;
 use crate::catalog::Fields;
+use crate::http::respond::BODY_BYTES_MAX;
 use crate::server::plan::command::AdminArgs;
 
 /// How long an answer may take. Imports of many rows wait for the disk.
 const ANSWER_TIME: Duration = Duration::from_mins(1);
-/// The largest answer: a list of a hundred thousand markets.
-const ANSWER_BYTES_MAX: usize = 64 << 20;
 /// The largest head of an answer.
 const HEAD_BYTES_MAX: usize = 64 << 10;
 
@@ -300,8 +299,10 @@ fn read_answer(stream: &mut impl Read, bytes: &mut Vec<u8>) -> std::io::Result<(
         })
     };
     let length = header("Content-Length").and_then(|text| text.parse().ok());
-    let length: usize =
-        length.filter(|length| *length <= ANSWER_BYTES_MAX).ok_or_else(|| bad("no length"))?;
+    let length: usize = length.ok_or_else(|| bad("no length"))?;
+    if BODY_BYTES_MAX < length {
+        return Err(bad(&format!("a body of {length} bytes; allowed: {BODY_BYTES_MAX}")));
+    }
     while bytes.len() < body_at + length {
         more(bytes)?;
     }
@@ -331,6 +332,23 @@ mod tests {
             assert!(read_answer(&mut &whole[..end], &mut Vec::new()).is_err(), "cut at {end}");
             let mut came = whole[..end].to_vec();
             assert!(read_answer(&mut &whole[end..], &mut came).is_ok_and(|(answer, _)| answer.status == 200));
+        }
+    }
+
+    #[test]
+    fn what_is_no_length_of_ours_is_told_apart() {
+        for (line, said) in [
+            ("", "not our HTTP: no length"),
+            ("Content-Length: -1\r\n", "not our HTTP: no length"),
+            ("Content-Length: 9999999999\r\n", "closed before the answer came"),
+            (
+                "Content-Length: 10000000000\r\n",
+                "not our HTTP: a body of 10000000000 bytes; allowed: 9999999999",
+            ),
+        ] {
+            let head = format!("HTTP/1.1 200 OK\r\n{line}\r\n");
+            let fault = read_answer(&mut head.as_bytes(), &mut Vec::new()).expect_err("no body came");
+            assert_eq!(fault.to_string(), said, "{line}");
         }
     }
 
