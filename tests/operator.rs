@@ -13,6 +13,8 @@ mod init;
 mod late;
 #[path = "operator/money.rs"]
 mod money;
+#[path = "operator/terminal.rs"]
+mod terminal;
 #[path = "operator/token.rs"]
 mod token_of_the_operator;
 

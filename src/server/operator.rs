@@ -11,6 +11,7 @@
 //! | `act`, `market_acts`, `intake` | what requests do: in general, to a market, to import |
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
+//! | `terminal` | how other people's texts are printed |
 //! | `journal` | the commands that read a data directory |
 //! | `host`, `probes`, `speed` | the commands that look at the machine, and what only a try can tell |
 //! | `dev` | an exchange to try things on |
@@ -36,6 +37,7 @@ mod metrics;
 pub(crate) mod probes;
 pub(crate) mod request;
 pub(crate) mod speed;
+mod terminal;
 
 /// An unused reference for a movement of money: its direction and 64 random bits.
 pub(crate) fn made_up_reference(direction: &str) -> Result<String, String> {

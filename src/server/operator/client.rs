@@ -10,6 +10,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream, ToSocketAddrs};
 use std::time::Duration;
 
 use super::admin;
+use super::terminal::on_one_line;
 use crate::catalog::Fields;
 use crate::http::respond::BODY_BYTES_MAX;
 use crate::server::plan::command::AdminArgs;
@@ -48,7 +49,8 @@ impl Answer {
         }
         let fields = Fields::parse(&self.body).unwrap_or_default();
         let words = fields.text("error");
-        Err(words.unwrap_or_else(|| format!("answered {}: {}", self.status, self.body.trim())))
+        let words = words.unwrap_or_else(|| format!("answered {}: {}", self.status, self.body.trim()));
+        Err(on_one_line(&words))
     }
 
     /// Whether the server knows no such route. Every command asks for one that the operator's listener has, whose own
@@ -372,8 +374,8 @@ mod tests {
         let body = r#"{"error":"market: got 7; allowed: 8","code":"market_unknown","field":"market"}"#;
         let answer = Answer { status: 404, body: body.to_owned() };
         assert_eq!(answer.success(), Err("market: got 7; allowed: 8".to_owned()));
-        let answer = Answer { status: 502, body: "gateway\n".to_owned() };
-        assert_eq!(answer.success(), Err("answered 502: gateway".to_owned()));
+        let answer = Answer { status: 502, body: "bad\ngateway\u{9b}2J\n".to_owned() };
+        assert_eq!(answer.success(), Err("answered 502: bad\\ngateway\\u{9b}2J".to_owned()));
     }
 
     #[test]

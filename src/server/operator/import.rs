@@ -20,7 +20,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::client::Client;
-use super::market::on_one_line;
+use super::terminal::on_one_line;
 use crate::catalog::{Import, ImportedMarket, MarketDefaults};
 use crate::domain::{FeeSchedule, Mode, Shares, Tick};
 use crate::server::plan::command::ImportCommand;

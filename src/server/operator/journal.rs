@@ -17,6 +17,7 @@ use crate::journal::layout::{Damage, Record};
 use crate::journal::{self, Archive, Base, Fault, Frame, SnapshotReader, Survey, survey};
 use crate::ledger::{Ledger, Totals};
 use crate::server::operator::admin;
+use crate::server::operator::terminal::in_json;
 use crate::server::plan::command::{JournalArgs, JournalCommand};
 use crate::server::process::run::{complain, said, say};
 use crate::server::process::secret;
@@ -337,7 +338,8 @@ pub(crate) fn dump(
         line.clear();
         dump::write(frame, &record, &mut line);
         line.push(b'\n');
-        out.write_all(&line).map_err(Stop::Unprinted)
+        let line = std::str::from_utf8(&line).expect("JSON is text");
+        out.write_all(in_json(line).as_bytes()).map_err(Stop::Unprinted)
     })?;
     out.flush().map_err(Stop::Unprinted)?;
     for line in left_out(survey, closed) {

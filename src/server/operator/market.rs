@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::client::Client;
+use super::terminal::{in_json, on_one_line};
 use crate::catalog::{Fields, items, quoted};
 use crate::server::plan::command::{AdminArgs, MarketCommand, MarketName};
 use crate::server::process::run::say;
@@ -91,18 +92,18 @@ fn new_market(
     Ok(body)
 }
 
-/// Prints an answer: JSON still, one field a line.
+/// Prints an answer: JSON still, one field a line, in which nothing steers a terminal.
 pub(super) fn shown(body: &str) -> Result<ExitCode, String> {
     say(&field_lines(body))
 }
 
 fn field_lines(body: &str) -> String {
     let Some(fields) = Fields::parse(body) else {
-        return format!("{body}\n");
+        return on_one_line(body) + "\n";
     };
     let line = |name: &str| format!("  {}: {}", quoted(name), fields.raw(name).unwrap_or("null"));
     let lines: Vec<String> = fields.names().map(line).collect();
-    format!("{{\n{}\n}}\n", lines.join(",\n"))
+    in_json(&format!("{{\n{}\n}}\n", lines.join(",\n"))).into_owned()
 }
 
 /// The public listener has markets too, and answers with other lists of them.
@@ -129,12 +130,6 @@ fn list(body: &str) -> Option<String> {
     }
     let _ = writeln!(text, "{} markets", rows.len());
     Some(text)
-}
-
-/// Texts may be other people's: whatever would steer a terminal is escaped.
-pub(super) fn on_one_line(text: &str) -> String {
-    let shown = |char: char| if char.is_control() { char.escape_default().to_string() } else { char.into() };
-    text.chars().map(shown).collect()
 }
 
 #[cfg(test)]
@@ -169,8 +164,8 @@ mod tests {
     #[test]
     fn an_object_reads_one_field_a_line_and_a_list_one_market_a_line() {
         assert_eq!(
-            field_lines(r#"{"id":7,"q":null,"r":"\""}"#),
-            "{\n  \"id\": 7,\n  \"q\": null,\n  \"r\": \"\\\"\"\n}\n"
+            field_lines("{\"id\":7,\"q\":null,\"r\":\"\\\"\u{9b}2J\"}"),
+            "{\n  \"id\": 7,\n  \"q\": null,\n  \"r\": \"\\\"\\u009b2J\"\n}\n"
         );
         let row = r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q\u001b[2J\n8 \u00df?"}]"#;
         let text = list(row).expect("a list");

@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::survey::{File, place_name};
 use crate::catalog::{Fields, FileFault, Import, Rows, items, market_row};
 use crate::server::operator::client::{Client, Requests};
-use crate::server::operator::market::on_one_line;
+use crate::server::operator::terminal::on_one_line;
 
 /// Bytes of one batch. The exchange reads a batch in one turn of the loop on which it also answers
 /// reads, so it is small; a row that is longer goes alone.
