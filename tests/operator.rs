@@ -91,7 +91,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     let exchange = plan_in(folder.path()).start();
     for (words, said) in [
         (&["market", "pause", "77"][..], "market: got 77; allowed: a market that is here"),
-        (&["market", "pause", "../mode"], "../mode: not a name"),
+        (&["market", "pause", "../mode"], "market: got ../mode; allowed: a market's id, or 0x and"),
         (&["market", "tick", "900000001", "0.02"], "tick: got 0.02; allowed: 0.1, 0.01,"),
         (&["market", "resolve", "900000001", "--payout", "2"], "payout: got 2; allowed: what a share"),
         (&["market", "create", "?", "--event", "nowhere"], "event: got nowhere; allowed: the slug"),

@@ -31,9 +31,15 @@ fn an_exchange_that_is_no_dev_asks_for_its_token() {
     // The public listener is another one.
     let public = format!("http://127.0.0.1:{}", exchange.http);
     let other = format!("--admin: got {public}, which answers 40");
-    for words in
-        [&["account", "show", "fees"][..], &["snapshot"], &["mode", "open"], &["market", "create", "?"]]
-    {
+    let condition = format!("0x{}", "1".repeat(64));
+    for words in [
+        &["account", "show", "fees"][..],
+        &["snapshot"],
+        &["mode", "open"],
+        &["market", "create", "?"],
+        &["market", "show", "777"],
+        &["market", "show", &condition],
+    ] {
         let refused = outcry(&[words, &["--admin", &public]].concat());
         let text = String::from_utf8(refused.stderr).unwrap();
         assert!(!refused.status.success() && text.contains(&other), "{words:?} {text}");

@@ -53,13 +53,11 @@ impl Answer {
         Err(on_one_line(&words))
     }
 
-    /// Whether the server knows no such route. Every command asks for one that the operator's listener has, whose own
-    /// refusals say what they got.
-    fn is_of_no_route(&self) -> bool {
+    /// Whether another server answers that it has no such thing. Every command asks for what the operator's listener
+    /// has, whose own words then name a field first, as in `market: got 7`.
+    fn is_of_another_server(&self) -> bool {
         let words = Fields::parse(&self.body).unwrap_or_default().text("error");
-        let has_no_words =
-            words.is_none_or(|words| ["not found", "method not allowed"].contains(&words.as_str()));
-        matches!(self.status, 404 | 405) && has_no_words
+        matches!(self.status, 404 | 405) && words.is_none_or(|words| !words.contains(": "))
     }
 }
 
@@ -211,7 +209,7 @@ fn told(answer: std::io::Result<Answer>, name: &str, is_named: bool) -> Result<A
         ),
         _ => format!("http://{name}: {fault}"),
     })?;
-    if is_named && answer.is_of_no_route() {
+    if is_named && answer.is_of_another_server() {
         return Err(format!(
             "--admin: got http://{name}, which answers {} and does not look like the operator's listener; allowed: the \
              address of listen.admin",
@@ -379,11 +377,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_knows_no_such_route_is_not_taken_for_the_operators() {
+    fn a_server_that_has_no_such_thing_is_not_taken_for_the_operators() {
         for (status, body, is_other) in [
             (404, r#"{"error":"not found","code":"not_found"}"#, true),
             (405, r#"{"error":"method not allowed","code":"method_not_allowed"}"#, true),
             (404, "<html>no such page</html>", true),
+            (404, r#"{"type":"not found error","error":"id not found","code":"not_found"}"#, true),
+            (404, r#"{"error":"market not found","code":"market_unknown"}"#, true),
+            (404, r#"{"error":"wallet: 0x12 is not known here","code":"wallet_unknown"}"#, false),
             (404, r#"{"error":"market: got 7; allowed: 8","code":"market_unknown","field":"market"}"#, false),
             (401, r#"{"error":"the operator's token is missing","code":"token"}"#, false),
             (200, "{}", false),

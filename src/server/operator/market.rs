@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::process::ExitCode;
 
 use super::client::Client;
+use super::request;
 use super::terminal::{in_json, on_one_line};
 use crate::catalog::{Fields, items, quoted};
 use crate::server::plan::command::{AdminArgs, MarketCommand, MarketName};
@@ -21,8 +22,8 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
             say(&list(&body).ok_or_else(|| not_the_operators(&admin.admin))?)
         }
         MarketCommand::Show(name) => {
-            let body =
-                Client::of(&name.admin)?.get(&format!("/markets/{}", segment(&name.market)?))?.success()?;
+            let path = format!("/markets/{}", checked(&name.market)?);
+            let body = Client::of(&name.admin)?.get(&path)?.success()?;
             let told = Fields::parse(&body).is_some_and(|fields| fields.raw("marketId").is_some());
             if told { shown(&body) } else { Err(not_the_operators(&name.admin.admin)) }
         }
@@ -51,18 +52,13 @@ pub(crate) fn exchange_mode(admin: &AdminArgs, mode: &str) -> Result<ExitCode, S
 }
 
 fn act(name: &MarketName, act: &str, body: &str) -> Result<ExitCode, String> {
-    let path = format!("/markets/{}/{act}", segment(&name.market)?);
+    let path = format!("/markets/{}/{act}", checked(&name.market)?);
     shown(&Client::of(&name.admin)?.post(&path, body)?.success()?)
 }
 
-/// A name as a path's segment; what could mean another path is refused here.
-pub(super) fn segment(name: &str) -> Result<&str, String> {
-    let plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric());
-    if plain {
-        Ok(name)
-    } else {
-        Err(format!("{name}: not a name; allowed: letters and digits, such as 0x12ab or 7"))
-    }
+/// A market's name for a path, checked as the listener checks it: what could mean another path is refused here.
+fn checked(market: &str) -> Result<&str, String> {
+    request::market_name(market).map(|_| market).map_err(|refusal| refusal.to_string())
 }
 
 fn new_market(
@@ -155,9 +151,14 @@ mod tests {
 
     #[test]
     fn a_name_that_could_be_another_path_is_refused() {
-        assert_eq!(segment("0x12ab"), Ok("0x12ab"));
-        for name in ["", "7/resolve", "../mode", "7?x"] {
-            assert!(segment(name).is_err(), "{name}");
+        let condition = format!("0x{}", "1a".repeat(32));
+        for name in ["7", &condition] {
+            assert_eq!(checked(name), Ok(name));
+        }
+        for name in ["", "7/resolve", "../mode", "7?x", "0x12ab"] {
+            let got = if name.is_empty() { "nothing" } else { name };
+            let allowed = "a market's id, or 0x and the 64 hex digits of its condition";
+            assert_eq!(checked(name), Err(format!("market: got {got}; allowed: {allowed}")));
         }
     }
 

@@ -161,18 +161,22 @@ impl Refusal {
 
     /// The answer's body.
     pub(crate) fn body(&self, out: &mut Vec<u8>) {
-        let got = if self.got.is_empty() { "nothing" } else { &self.got };
-        let error = if self.field.is_empty() {
-            self.allowed.to_owned()
-        } else {
-            format!("{}: got {got}; allowed: {}", self.field, self.allowed)
-        };
         let mut json = Writer::new(out);
-        refusal::write_words(json.open_object(), &error, self.code);
+        refusal::write_words(json.open_object(), &self.to_string(), self.code);
         if !self.field.is_empty() {
             json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }
         json.close_object();
+    }
+}
+
+impl std::fmt::Display for Refusal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.field.is_empty() {
+            return out.write_str(self.allowed);
+        }
+        let got = if self.got.is_empty() { "nothing" } else { &self.got };
+        write!(out, "{}: got {got}; allowed: {}", self.field, self.allowed)
     }
 }
 
@@ -368,7 +372,8 @@ pub(crate) fn market_name(text: &str) -> Result<MarketName, Refusal> {
         .map_err(|_| wrong("market", text, "a market's id, or 0x and the 64 hex digits of its condition"))
 }
 
-fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
+/// An address, in lower or upper case or with the right checksum.
+pub(super) fn address(field: &'static str, text: &str) -> Result<Address, Refusal> {
     let address = parse_hex::<20>(text.as_bytes()).map(Address);
     let address = address.ok_or_else(|| wrong(field, text, "0x and 40 hex digits"))?;
     let digits = &text.as_bytes()[2..];
