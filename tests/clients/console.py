@@ -79,6 +79,7 @@ def look(exchange, page, folder):
     words(exchange, page)
     room(page)
     lines(page)
+    picks(page)
     machine(exchange, page)
     pictures(page, folder)
 
@@ -176,6 +177,48 @@ def lines(page):
         strokes = [[float(point.split()[0]) for point in stroke.split("L")] for stroke in path.split("M")[1:]]
         assert strokes == expected, path
     print("ok: lines are drawn by time, with a gap where no answer came")
+
+
+def picks(page):
+    """A market that is picked while another one's book is on its way is the one that is shown."""
+    held = "window.held.map(({ path }) => path).join()"
+    # Asks for books wait until they are let go.
+    page.evaluate("""void (() => {
+        const own = window.fetch;
+        window.held = [];
+        window.fetch = async (path, options) => {
+            if (!path.startsWith("/books/")) return own(path, options);
+            await new Promise((letGo) => window.held.push({ path, letGo }));
+            return own(path, { ...options, signal: undefined });
+        };
+        window.holdNoMore = () => {
+            window.fetch = own;
+            for (const { letGo } of window.held) letGo();
+        };
+    })()""")
+    first = page.evaluate("state.market")
+    page.until(held, f"/books/{first}")
+    second, question = page.evaluate(f"""(() => {{
+        const list = document.querySelector("#market");
+        const other = [...list.options].find(({{ value }}) => value && value !== "{first}");
+        list.focus();
+        list.value = other.value;
+        list.dispatchEvent(new Event("change", {{ bubbles: true }}));
+        return [other.value, other.textContent.replace(/ \\([^(]*\\)$/, "")];
+    }})()""")
+    words = "document.querySelector('#book-words').textContent"
+    rows = "document.querySelectorAll('#book tbody tr').length"
+    assert (page.evaluate(words), page.evaluate(rows)) == ("Asking the exchange…", 0)
+    page.evaluate("void window.held.shift().letGo()")
+    page.until(held, f"/books/{second}")
+    assert (page.evaluate(words), page.evaluate(rows)) == ("Asking the exchange…", 0)
+    page.evaluate("window.holdNoMore()")
+    page.until(f"{words}.startsWith({json.dumps(question)})")
+    page.evaluate("document.activeElement.blur()")
+    page.until("document.querySelector('#market').value", second)
+    page.type("#market-id", first)
+    page.until(f"{words}.startsWith({json.dumps(QUESTION)})")
+    print("ok: a market that is picked while another one's book comes is the one that is shown")
 
 
 def machine(exchange, page):

@@ -71,16 +71,19 @@ async function round() {
 }
 
 async function readBook() {
-  if (!state.market) return;
+  const { market } = state;
+  if (!market) return;
+  let [book, words] = [null, ""];
   try {
-    state.book = await json(`/books/${encodeURIComponent(state.market)}`);
-    state.market = String(state.book.marketId);
-    state.bookWords = "";
+    book = await json(`/books/${encodeURIComponent(market)}`);
   } catch (error) {
     if (!error.status || error.status === 401) throw error;
-    state.book = null;
-    state.bookWords = error.message;
+    words = error.message;
   }
+  // Another one was picked meanwhile, and the next round is about that.
+  if (state.market !== market) return;
+  [state.book, state.bookWords] = [book, words];
+  if (book) state.market = String(book.marketId);
 }
 
 function closeDoor() {
@@ -426,8 +429,10 @@ function listen() {
     step();
   });
   const look = async (market) => {
-    [state.market, state.outcome] = [market, 0];
+    // Until its book is there, none is shown: it would be another market's.
+    Object.assign(state, { market, outcome: 0, book: null, bookWords: "Asking the exchange…" });
     delete $("outcomes").dataset.market;
+    show();
     await step();
   };
   $("market").addEventListener("change", () => look($("market").value));
