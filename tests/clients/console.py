@@ -79,6 +79,7 @@ def look(exchange, page, folder):
     words(exchange, page)
     room(page)
     lines(page)
+    restarts(page)
     picks(page)
     machine(exchange, page)
     pictures(page, folder)
@@ -177,6 +178,24 @@ def lines(page):
         strokes = [[float(point.split()[0]) for point in stroke.split("L")] for stroke in path.split("M")[1:]]
         assert strokes == expected, path
     print("ok: lines are drawn by time, with a gap where no answer came")
+
+
+def restarts(page):
+    """What is shown as written each second was written: neither a restart nor the end of a recovery is a growth."""
+    log = "outcry_claimed_position"
+    for before, after, expected in (
+        (f"outcry_answers_total 500\n{log} 1000", f"outcry_answers_total 501\n{log} 3048", "2.0 KiB/s"),
+        (f"outcry_answers_total 500\n{log} 1000", f"outcry_answers_total 3\n{log} 33554432", "0 B/s"),
+        ("outcry_answers_total 3", f"outcry_answers_total 4\n{log} 33554432", "0 B/s"),
+    ):
+        drawn = f"""(() => {{
+            remember(parseMetrics({json.dumps(after)}), []);
+            showJournal();
+            return document.querySelector("#journal-claimed").cells[2].textContent;
+        }})()"""
+        shown = with_samples(page, [{"age": 1_000, "text": before, "latency": []}], drawn)
+        assert shown == expected, (before, after, shown)
+    print("ok: a restart and a recovery are not shown as bytes that were written")
 
 
 def picks(page):

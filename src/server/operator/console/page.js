@@ -123,8 +123,10 @@ function number(sample, name, labels = {}) {
 function remember(metrics, latency) {
   const sample = { at: performance.now(), metrics, latency };
   const before = state.samples.at(-1);
-  // A process that began anew counts from nothing: what was seen of the other is not compared with it.
-  if (before && number(sample, "answers_total") < number(before, "answers_total")) state.samples = [];
+  // A process that began anew counts from nothing: what was seen of the other is not compared with it. Neither is what
+  // was seen during a recovery, when the log has no positions yet: they do not begin at nothing.
+  const isAnew = before && number(sample, "answers_total") < number(before, "answers_total");
+  if (isAnew || number(before, "claimed_position") === undefined) state.samples = [];
   const last = state.samples.at(-1);
   sample.rate = last ? rate(last, sample, "requests_total") : undefined;
   sample.late = last ? quantile(since(last, sample, "", "total"), 0.99) : undefined;
