@@ -74,6 +74,14 @@ struct Index {
 
 structs! { Index { stamp_max, positions, offsets, ids, rows_bytes } }
 
+/// What these rows take in runs, but for what a run without rows takes.
+pub(crate) fn bytes(rows: &[ArchiveRow]) -> u64 {
+    // In the index: position, offset, first bytes of the id and number of the row.
+    const INDEX_BYTES: usize = 8 + 8 + 8 + 4;
+    let of_row = |row: &ArchiveRow| INDEX_BYTES + row.stamp.len() + ROW_HEAD_BYTES + row.row.len();
+    rows.iter().map(|row| of_row(row) as u64).sum()
+}
+
 /// The sections of a run with these rows, which are sorted by position.
 pub(crate) fn sections(rows: &[ArchiveRow]) -> [(Name, Vec<u8>); 3] {
     assert!(rows.len() <= ROWS_MAX, "a run has at most ROWS_MAX rows");

@@ -7,6 +7,7 @@ mod moved;
 mod pack;
 mod recovery;
 mod running;
+mod runs;
 mod snapshots;
 mod syncs;
 mod verdict;

@@ -196,7 +196,7 @@ impl Snapshots {
 
     /// Writes rows that are over into runs, and adds the runs' names to `base`. The last run that it names
     /// is rewritten together with them if it has room; `again` decodes its rows. A run counts for nothing
-    /// until a snapshot names it.
+    /// until a snapshot names it, so room for both is asked for at once.
     pub fn archive(
         &self,
         base: &mut Base,
@@ -220,9 +220,8 @@ impl Snapshots {
             }
         }
         rows.sort_unstable_by_key(|row| row.position);
+        self.check_room(archive::bytes(&rows) + self.newest_bytes()?)?;
         for (index, rows) in rows.chunks(archive::ROWS_MAX).enumerate() {
-            let bytes = rows.iter().map(|row| row.row.len() as u64).sum();
-            self.check_room(bytes)?;
             let name = format!("{:020}-{index:03}.run", base.position.0);
             let (path, unnamed) = (directory.join(&name), directory.join(format!("{name}.new")));
             let nameless = Base { entries: Vec::new(), runs: Vec::new(), ..base.clone() };
@@ -268,14 +267,18 @@ impl Snapshots {
         base: &Base,
         put: impl FnOnce(&mut SnapshotWriter),
     ) -> Result<u64, Fault> {
-        let newest = self.paths()?.into_iter().next();
-        let expected = newest.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |about| about.len());
-        self.check_room(expected)?;
+        self.check_room(self.newest_bytes()?)?;
         let mut writer = SnapshotWriter::begin(unnamed, base, &self.journal, &self.disk)?;
         put(&mut writer);
         let bytes = writer.finish()?;
         self.check_room(0)?;
         Ok(bytes)
+    }
+
+    /// What the next snapshot is expected to take: as much as the newest one, 0 without one.
+    fn newest_bytes(&self) -> Result<u64, Fault> {
+        let newest = self.paths()?.into_iter().next();
+        Ok(newest.and_then(|path| std::fs::metadata(path).ok()).map_or(0, |about| about.len()))
     }
 
     /// Refuses to take `bytes` if less would be left than must stay free.
@@ -373,18 +376,15 @@ impl Snapshots {
         Ok(reader.base().clone())
     }
 
-    /// Removes files whose writers died before they got their names; returns how many.
+    /// Removes what snapshots left that were not finished, files without their names and runs that no snapshot names;
+    /// returns how many. What comes back when the machine stops is found again by the next start.
     pub fn forget_unfinished(&self) -> Result<u64, Fault> {
-        let directory = self.directory();
-        let mut gone = 0;
-        for path in files_with(&directory, "new")? {
-            self.disk.remove(&path)?;
-            gone += 1;
+        let mut unfinished = files_with(&self.directory(), "new")?;
+        unfinished.append(&mut self.unnamed_runs()?);
+        for path in &unfinished {
+            std::fs::remove_file(path).map_err(Fault::io("remove", path))?;
         }
-        if 0 < gone {
-            self.disk.sync_dir(&directory)?;
-        }
-        Ok(gone)
+        Ok(unfinished.len() as u64)
     }
 
     /// The newest snapshots, at most [`KEPT`], from which a start could continue and the next be made.

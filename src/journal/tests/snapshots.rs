@@ -447,7 +447,7 @@ fn keep_at_end(snapshots: &Snapshots, bench: &Bench) {
 }
 
 /// Rows of an archive whose bytes say which they are.
-fn archive_rows(numbers: std::ops::Range<u64>) -> Vec<ArchiveRow> {
+pub(super) fn archive_rows(numbers: std::ops::Range<u64>) -> Vec<ArchiveRow> {
     numbers
         .rev()
         .map(|number| {
@@ -462,7 +462,7 @@ fn bytes_of(bytes: &[u8]) -> Result<Vec<u8>, Damage> {
     Ok(bytes.to_vec())
 }
 
-fn archive_row(bytes: &[u8]) -> ArchiveRow {
+pub(super) fn archive_row(bytes: &[u8]) -> ArchiveRow {
     let number = crate::journal::frame::u64_at(bytes, 0);
     ArchiveRow {
         position: Position(64 * number),

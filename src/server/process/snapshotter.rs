@@ -5,8 +5,8 @@
 //! but the files; so neither of them ever waits for it. When a snapshot is complete, the reader, and a feed apart from
 //! it, are handed the archive that it names, and forget what that holds.
 //!
-//! A snapshot that cannot be made is reported and changes nothing: the older ones stay. It is tried again as soon as
-//! somebody asks, and by itself a little later.
+//! A snapshot that cannot be made is reported and changes nothing: the older ones stay, and what it had written of its
+//! archive goes. It is tried again as soon as somebody asks, and by itself a little later.
 //!
 //! When it has nothing else to do it packs sealed segments ([`Packer`]), one small step after the
 //! other, and rests as long after each as the step took: so others have the disk half of the time,
@@ -288,6 +288,11 @@ impl Snapshotter {
 
     fn take(&mut self) -> Result<Taken, String> {
         let taken = self.try_take();
+        if taken.is_err()
+            && let Err(fault) = self.parts.snapshots.forget_unfinished()
+        {
+            tracing::warn!("snapshot: {fault}");
+        }
         // A second state and most rows of the last run were in memory, which the allocator would keep for the next
         // time.
         system::give_back_freed_memory();

@@ -368,6 +368,11 @@ fn a_snapshot_that_cannot_be_written_is_said_changes_nothing_and_is_tried_again(
         assert!(said.contains("No space left"), "{said}");
         assert!(files(data.path(), ".snapshot").contains(&before), "the last one stays");
         assert!(files(data.path(), ".new").is_empty(), "its room is given back");
+        let kept = snapshots(data.path()).expect("a shelf").check(|_| Ok(())).expect("listed");
+        let named = kept.into_iter().flat_map(|base| base.expect("whole").runs);
+        let named: BTreeSet<_> = named.map(|run| data.path().join("snapshots").join(run)).collect();
+        let runs = files(data.path(), ".run").into_iter().collect::<BTreeSet<_>>();
+        assert_eq!(runs, named, "as is that of its archive, after {good} operations");
         says(&site.read("/data/trades"), 200, &site.over[0].clone());
     }
     assert!(3 < failures, "{failures}");
