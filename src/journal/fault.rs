@@ -241,7 +241,7 @@ pub enum Fault {
         /// What it must be at least.
         bytes_min: u64,
     },
-    /// A follower fell behind what the ring keeps, and there are no segments to read.
+    /// A follower fell behind what the ring keeps, and no segment has it.
     Lapped {
         /// The position it wanted.
         position: Position,

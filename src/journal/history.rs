@@ -12,6 +12,7 @@
 //! opened anew by its name and walked from its first row.
 
 use std::fs::File;
+use std::io::ErrorKind;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -124,15 +125,12 @@ impl Segments {
         base.entries = copied;
     }
 
-    /// Says why the frame at `at` is not what it should be: by the damage in its segment, if there is
-    /// any, with file and byte as a scan would name them; or else by `fault`.
+    /// Says why the frame at `at` is not what it should be: by what is wrong with its segment, if anything
+    /// is, with file and byte as a scan would name them; or else by `fault`.
     pub(crate) fn blame(&self, at: Position, fault: Fault) -> Fault {
         let entries = self.entries_of(self.segment_of(at));
         let checked = entries.first().map(|&first| check_at(&self.directory, &self.journal, first, at));
-        match checked {
-            Some(Err(damaged @ Fault::Damaged(_))) => damaged,
-            _ => fault,
-        }
+        checked.and_then(Result::err).unwrap_or(fault)
     }
 
     /// The number of the oldest segment; 0 if there is none.
@@ -147,8 +145,7 @@ impl Segments {
     }
 
     /// The oldest position that segments have.
-    #[must_use]
-    pub fn oldest(&self) -> Option<Position> {
+    pub(crate) fn oldest(&self) -> Option<Position> {
         let entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
         entries.first().map(|entry| entry.position)
     }
@@ -177,18 +174,28 @@ impl OpenFile {
         Ok(Self { number, path, file, batch: None })
     }
 
-    /// Walks the batch headers from `row` to the batch that holds `at`.
-    fn walk(&mut self, journal: &JournalId, mut row: u32, at: Position) -> Option<BatchHeader> {
+    /// Walks the batch headers from `row` to the batch that holds `at`; none if they do not lead there.
+    fn walk(
+        &mut self,
+        journal: &JournalId,
+        mut row: u32,
+        at: Position,
+    ) -> Result<Option<BatchHeader>, Fault> {
         loop {
             let mut header = [0; BATCH_HEADER_BYTES];
-            self.file.read_exact_at(&mut header, u64::from(row) * ROW_BYTES).ok()?;
-            let batch = BatchHeader::decode(&header, journal, self.number, row).ok()?;
+            match self.file.read_exact_at(&mut header, u64::from(row) * ROW_BYTES) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(None),
+                read => read.map_err(Fault::io("read", &self.path))?,
+            }
+            let Ok(batch) = BatchHeader::decode(&header, journal, self.number, row) else {
+                return Ok(None);
+            };
             if at < batch.first {
-                return None;
+                return Ok(None);
             }
             if at < batch.end() {
                 self.batch = Some(batch);
-                return Some(batch);
+                return Ok(Some(batch));
             }
             row += batch.rows();
         }
@@ -283,13 +290,13 @@ impl History {
     }
 
     fn in_segments(&mut self, at: Position) -> Result<Found, Fault> {
-        let oldest = self.log.as_ref().map_or(at, |log| log.oldest());
         let Some(segments) = self.segments.clone() else {
+            let oldest = self.log.as_ref().expect("what has no segments has a log").oldest();
             return Err(Fault::Lapped { position: at, oldest });
         };
         let found = match self.find(&segments, at) {
             Ok(Some(batch)) => self.load_from(batch, at),
-            Ok(None) => Err(Fault::Lapped { position: at, oldest }),
+            Ok(None) => Err(Fault::Lapped { position: at, oldest: segments.oldest().unwrap_or(at) }),
             Err(fault) => Err(fault),
         };
         found.map_err(|fault| segments.blame(at, fault))
@@ -313,7 +320,7 @@ impl History {
             }
             let next = last.row + last.rows();
             if last.end() == at
-                && let Some(batch) = open.walk(journal, next, at)
+                && let Some(batch) = open.walk(journal, next, at)?
             {
                 return Ok(Some(batch));
             }
@@ -325,10 +332,10 @@ impl History {
             Some(open) if open.number == number => open,
             _ => OpenFile::open(segments, number)?,
         };
-        let mut found = open.walk(journal, row, at);
+        let mut found = open.walk(journal, row, at)?;
         if found.is_none() {
             open = OpenFile::open(segments, number)?;
-            found = open.walk(journal, 1, at);
+            found = open.walk(journal, 1, at)?;
         }
         self.open = Some(open);
         Ok(found)

@@ -289,6 +289,9 @@ pub(crate) fn check_at(
 ) -> Result<(), Fault> {
     assert!(first.position <= at, "the frame is not in front of its segment");
     let numbers = segment::numbers(directory)?;
+    if !numbers.contains(&first.segment) {
+        return Err(Fault::SegmentMissing(segment::path(directory, first.segment)));
+    }
     let begin = Scan { end: first.position, ..Scan::at(journal, None) };
     let until = Some(Position(at.0 + 1));
     let mut walk = Walk { directory, journal, visit: None, until, scan: begin, stopped: false, packed: None };

@@ -180,11 +180,12 @@ fn refuse_ahead(left: &Left, found: &Scan, heir: &Heir<'_>) -> Result<(), Fault>
     }
 }
 
-/// Checks that log file and segments are the same, byte for byte, where both have frames.
+/// Checks that log file and segments are the same, byte for byte, where both have frames. A snapshot stands for the
+/// first segments that are not there.
 fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
     let mut history = History::of_segments(Arc::clone(segments));
     let mut bytes = Vec::new();
-    let mut at = left.start;
+    let mut at = segments.oldest().map_or(left.start, |oldest| oldest.max(left.start));
     while at < end {
         let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
         if !same {

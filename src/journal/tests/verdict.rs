@@ -84,6 +84,27 @@ fn a_damaged_segment_in_front_of_a_snapshot_is_named_and_not_called_another_stor
 }
 
 #[test]
+fn first_segments_that_are_gone_are_not_compared_and_one_that_cannot_be_read_is_named() {
+    for is_packed in [false, true] {
+        let (home, base) = died_behind_a_snapshot(is_packed);
+        let all = started(&home).unwrap().0;
+        for number in 1..base.segment {
+            let path = used(&home, number).0;
+            std::fs::remove_file(&path).unwrap();
+            std::fs::create_dir(&path).unwrap();
+            let fault = started(&home).map(|_| ()).unwrap_err().to_string();
+            let path_read = path.canonicalize().unwrap();
+            assert!(fault.starts_with(&format!("{}: read: ", path_read.display())), "{fault}");
+            std::fs::remove_dir(&path).unwrap();
+            let (found, opened) = started(&home).unwrap_or_else(|fault| panic!("without {number}: {fault}"));
+            let recovered = opened.recovered();
+            assert_eq!((found, recovered.gone.0), (all.clone(), number), "packed: {is_packed}");
+            assert!(recovered.log_taken && !recovered.may_have_lost());
+        }
+    }
+}
+
+#[test]
 fn a_damaged_header_on_the_way_to_a_snapshot_is_named_and_an_older_segment_leads_elsewhere() {
     let (home, base) = died_behind_a_snapshot(false);
     let (path, good, _) = used(&home, base.segment);
