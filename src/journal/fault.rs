@@ -196,6 +196,8 @@ pub enum Fault {
         data_dir: PathBuf,
         /// The first frame that differs.
         position: Position,
+        /// Whether a process of this directory left the log, and not one of a directory that this one is a copy of.
+        is_own: bool,
     },
     /// Bytes of a snapshot are not what was written. Nothing is lost: the segments say the same.
     SnapshotDamaged(Place),
@@ -415,14 +417,17 @@ impl fmt::Display for Fault {
                     log = log.display()
                 )
             }
-            Self::LogDiffers { log, data_dir, position } => write!(
-                out,
-                "log_path: {} and the segments in {} differ at position {}; --new-identity to go on without \
-                 the log file",
-                log.display(),
-                data_dir.display(),
-                position.0
-            ),
+            Self::LogDiffers { log, data_dir, position, is_own } => {
+                let way = if *is_own { format!("rm {}", log.display()) } else { "--new-identity".to_owned() };
+                write!(
+                    out,
+                    "log_path: {} and the segments in {} differ at position {}; put back the directory that the log \
+                     continues, or {way} to go on without what only the log has; nothing was changed",
+                    log.display(),
+                    data_dir.display(),
+                    position.0
+                )
+            }
             Self::SnapshotDamaged(place) if place.field == VERSION_FIELD => write!(
                 out,
                 "{}: its version is {}, of another version of Outcry, and this one reads {}",

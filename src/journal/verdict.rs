@@ -74,7 +74,7 @@ pub(crate) fn fit(
         return Ok(None);
     };
     refuse_ahead(&left, found, heir)?;
-    compare(&left, segments, found.end, heir.data_dir)?;
+    compare(&left, segments, found.end, heir)?;
     let (mut at, mut frame) = (found.end, Vec::new());
     while left.frame(at, &mut frame)? {
         at.0 += frame.len() as u64;
@@ -182,16 +182,17 @@ fn refuse_ahead(left: &Left, found: &Scan, heir: &Heir<'_>) -> Result<(), Fault>
 
 /// Checks that log file and segments are the same, byte for byte, where both have frames. A snapshot stands for the
 /// first segments that are not there.
-fn compare(left: &Left, segments: &Arc<Segments>, end: Position, data_dir: &Path) -> Result<(), Fault> {
+fn compare(left: &Left, segments: &Arc<Segments>, end: Position, heir: &Heir<'_>) -> Result<(), Fault> {
     let mut history = History::of_segments(Arc::clone(segments));
     let mut bytes = Vec::new();
     let mut at = segments.oldest().map_or(left.start, |oldest| oldest.max(left.start));
     while at < end {
         let same = left.frame(at, &mut bytes)? && history.bytes(at)? == bytes;
         if !same {
-            let (log, data_dir) = (left.path.clone(), data_dir.to_path_buf());
+            let (log, data_dir) = (left.path.clone(), heir.data_dir.to_path_buf());
+            let is_own = left.owner.place == heir.place;
             // A start from a snapshot has not read the segments before it.
-            return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at }));
+            return Err(segments.blame(at, Fault::LogDiffers { log, data_dir, position: at, is_own }));
         }
         at.0 += bytes.len() as u64;
     }

@@ -393,7 +393,18 @@ fn a_log_that_tells_another_story_is_refused_naming_both() {
     drop(log);
     let error = home.open().unwrap_err();
     assert!(matches!(error, Fault::LogDiffers { position, .. } if position == begin), "{error}");
-    assert!(error.to_string().contains("differ at position 64"), "{error}");
+    let text = error.to_string();
+    let way_out = format!("rm {} to go on", home.log_path().display());
+    assert!(text.contains("differ at position 64") && text.contains(&way_out), "{text}");
+    assert!(!text.contains("--new-identity"), "it would be refused: {text}");
+    // The log of the directory that this one is a copy of is not to be removed.
+    let copied = copied(&home);
+    let open = |claimed| open_on(Options { claimed, ..copied.options() }, Disk::default(), BOOT);
+    let text = open(Claimed::AdoptLog).unwrap_err().to_string();
+    assert!(text.contains("or --new-identity to go on") && !text.contains("rm "), "{text}");
+    assert!(open(Claimed::NewIdentity).is_ok());
+    std::fs::remove_file(home.log_path()).unwrap();
+    assert!(home.open().is_ok());
 }
 
 #[test]
