@@ -30,14 +30,18 @@ fn path(data_dir: &Path) -> PathBuf {
 impl Doubt {
     /// What is known of the start of `epoch`, which never went on: it wrote that down, or a later one did that did not
     /// even raise the epoch.
-    pub(crate) fn of(data_dir: &Path, epoch: u32) -> Self {
-        let text = std::fs::read_to_string(path(data_dir)).unwrap_or_default();
+    pub(crate) fn of(data_dir: &Path, epoch: u32) -> Result<Self, Fault> {
+        let path = path(data_dir);
+        let text = match std::fs::read_to_string(&path) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
+            text => text.map_err(Fault::io("read", &path))?,
+        };
         let number = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse::<u64>().ok());
         let epoch = u64::from(epoch);
         if number("epoch ").is_none_or(|about| about != epoch && about != epoch + 1) {
-            return Self::default();
+            return Ok(Self::default());
         }
-        Self { cut_bytes: number("bytes ").unwrap_or(0), lost: text.lines().any(|line| line == "lost") }
+        Ok(Self { cut_bytes: number("bytes ").unwrap_or(0), lost: text.lines().any(|line| line == "lost") })
     }
 
     /// Writes it down before the epoch is raised, if there is any.

@@ -133,13 +133,19 @@ fn unopened(path: &Path, error: std::io::Error) -> Fault {
 }
 
 /// Where the newest start of `data_dir` had its log; none if none has begun a journal.
-pub(crate) fn known_path(data_dir: &Path) -> Option<PathBuf> {
-    std::fs::read(data_dir.join(KNOWN_PATH)).ok().map(|bytes| PathBuf::from(OsString::from_vec(bytes)))
+pub(crate) fn known_path(data_dir: &Path) -> Result<Option<PathBuf>, Fault> {
+    let path = data_dir.join(KNOWN_PATH);
+    match std::fs::read(&path) {
+        Ok(bytes) => Ok(Some(PathBuf::from(OsString::from_vec(bytes)))),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(Fault::io("read", &path)(error)),
+    }
 }
 
 /// Writes down where this start has its log, before it is there.
 pub(crate) fn keep_path(data_dir: &Path, log: &Path, disk: &Disk) -> Result<(), Fault> {
-    if known_path(data_dir).is_some_and(|known| known == log) {
+    // One that cannot be read is written anew.
+    if known_path(data_dir).is_ok_and(|known| known.as_deref() == Some(log)) {
         return Ok(());
     }
     disk.replace(&data_dir.join(KNOWN_PATH), log.as_os_str().as_bytes())

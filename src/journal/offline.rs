@@ -105,7 +105,7 @@ pub fn has_first_segment(data_dir: &Path) -> Result<bool, Fault> {
     match segment::numbers(&directory)?.first() {
         Some(&first) => Ok(first == 1),
         None => Ok(snapshots(data_dir)?.paths()?.is_empty()
-            && known_path(data_dir).is_none()
+            && known_path(data_dir)?.is_none()
             && directory.is_dir()),
     }
 }

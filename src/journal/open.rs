@@ -32,7 +32,7 @@ use super::history::Segments;
 use super::identity::{DataDir, Identity, boot_id, identify, log_name};
 use super::layout::Start;
 use super::log::Log;
-use super::logfile::{LogFile, Owner, keep_path, strangers};
+use super::logfile::{LogFile, Owner, keep_path, known_path, strangers};
 use super::offline::Gone;
 use super::pack::{self, Packer};
 use super::scan::{Cut, Reach, Scan, scan_between};
@@ -303,7 +303,8 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     let fit = fit(left, &found, &segments, &heir, &mut notes)?;
     let seen_elsewhere =
         fit.is_none() && refuse_elsewhere(&options.shared_memory, &log_file.path, &heir, &found, &segments)?;
-    let doubt = if found.never_went_on() { Doubt::of(&data_dir.path, found.epoch) } else { Doubt::default() };
+    let doubt =
+        if found.never_went_on() { Doubt::of(&data_dir.path, found.epoch)? } else { Doubt::default() };
     let log_taken = (fit.is_some() || seen_elsewhere) && !doubt.lost;
     // Nothing is refused from here on, and files change.
     disk.create_dir(&directory)?;
@@ -328,11 +329,7 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
     // Frames that only the log has come after any mark in the segments.
     let closed = adopted.frames == 0 && found.is_closed() && !doubt.lost;
     if !closed && !log_taken {
-        notes.push(format!(
-            "journal: the last process did not stop in good order and its log file is gone or empty; the journal ends \
-             at position {}, and what was committed after it but not durable is lost",
-            found.end.0
-        ));
+        notes.push(loss(&log_file.path, &data_dir.path, found.end));
     }
     let recovered = Recovered {
         frames: found.frames + adopted.frames,
@@ -362,6 +359,20 @@ fn recover(taken: Taken, base: Option<Base>, disk: Disk, boot: [u8; 16]) -> Resu
         base,
         disk,
     })
+}
+
+/// Says that a log is missing, and where it was looked for.
+fn loss(log_path: &Path, data_dir: &Path, end: Position) -> String {
+    let known = known_path(data_dir).ok().flatten().filter(|known| known != log_path);
+    let known = known.map_or_else(String::new, |known| {
+        format!(" and, where the last start had it, at {}", known.display())
+    });
+    format!(
+        "journal: the last process did not stop in good order and its log file is gone or empty; it was looked for at \
+         {}{known}; the journal ends at position {}, and what was committed after it but not durable is lost",
+        log_path.display(),
+        end.0
+    )
 }
 
 impl Opened {

@@ -93,7 +93,7 @@ pub(crate) fn refuse_elsewhere(
     found: &Scan,
     segments: &Arc<Segments>,
 ) -> Result<bool, Fault> {
-    let known = known_path(heir.data_dir);
+    let known = known_path(heir.data_dir)?;
     refuse_beside_original(known.as_deref().filter(|known| *known != log_path), heir)?;
     if found.is_closed() {
         return Ok(false);

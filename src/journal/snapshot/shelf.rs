@@ -162,16 +162,17 @@ impl Snapshots {
     /// down once there is a segment, or an identity without a directory of segments, which is made first.
     fn missing_first(&self, was_begun: bool) -> Result<Option<PathBuf>, Fault> {
         let directory = segment::directory(&self.data_dir);
-        let was_begun = was_begun
-            || known_path(&self.data_dir).is_some()
-            || !directory.exists() && Identity::path(&self.data_dir).exists();
         let missing = match segment::numbers(&directory)?.first() {
             Some(&first) => {
                 // Of another version of Outcry, it says so, and nothing is missing.
                 segment::first_row(&directory, &self.journal, first)?;
                 first.saturating_sub(1)
             }
-            None => u64::from(was_begun),
+            None => u64::from(
+                was_begun
+                    || known_path(&self.data_dir)?.is_some()
+                    || !directory.exists() && Identity::path(&self.data_dir).exists(),
+            ),
         };
         Ok((0 < missing).then(|| segment::path(&directory, missing)))
     }

@@ -408,6 +408,27 @@ fn a_log_that_tells_another_story_is_refused_naming_both() {
 }
 
 #[test]
+fn a_log_that_is_gone_is_told_with_every_place_where_it_was_looked_for() {
+    let home = died();
+    let (log, known) = (home.log_path(), home.data.path().canonicalize().unwrap().join("log-path"));
+    std::fs::remove_file(&log).unwrap();
+    for (says, told) in [
+        (log.to_str().unwrap(), String::new()),
+        ("/nowhere/outcry", " and, where the last start had it, at /nowhere/outcry".to_owned()),
+    ] {
+        std::fs::write(&known, says).unwrap();
+        let notes = home.open().unwrap().recovered().notes.join("\n");
+        let told = format!("it was looked for at {}{told}; the journal ends", log.display());
+        assert!(notes.contains(&told), "{notes}");
+    }
+    // Where it was cannot be read, so nobody knows whether it is gone.
+    std::fs::remove_file(&known).unwrap();
+    std::fs::create_dir(&known).unwrap();
+    let fault = home.open().map(|_| ()).unwrap_err().to_string();
+    assert!(fault.starts_with(&format!("{}: read: ", known.display())), "{fault}");
+}
+
+#[test]
 fn a_log_file_whose_maker_died_at_once_is_empty() {
     let home = died();
     let content = std::fs::read(home.log_path()).unwrap();

@@ -67,6 +67,30 @@ fn a_start_that_never_went_on_has_lost_nothing_wherever_it_ended() {
 }
 
 #[test]
+fn what_an_earlier_start_found_missing_is_read_or_the_start_is_refused() {
+    let mut refused = 0;
+    for good in 0.. {
+        let home = Home::new();
+        home.start().writer.stop(TimeMs(1)).unwrap();
+        let opened = open_on(home.options(), Disk::failing_after(good, 5), BOOT);
+        if let Ok(started) = opened.and_then(|opened| opened.start(TimeMs(1), SHARDS, Box::new(|_| ()))) {
+            started.writer.abandon().unwrap();
+            break;
+        }
+        let doubt = home.data.path().canonicalize().unwrap().join("doubt");
+        std::fs::create_dir(&doubt).unwrap();
+        match home.open() {
+            Ok(opened) => assert_eq!(opened.recovered().epoch, 2, "{good}: it had not raised the epoch"),
+            Err(fault) => {
+                assert!(fault.to_string().starts_with(&format!("{}: read: ", doubt.display())), "{fault}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(0 < refused, "some of them had raised the epoch");
+}
+
+#[test]
 fn a_death_after_the_first_frame_is_no_stop_in_good_order() {
     for stops in [0, 1] {
         let home = Home::new();
