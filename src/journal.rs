@@ -63,7 +63,7 @@ mod verdict;
 mod writer;
 
 pub use archive::{Archive, ArchiveRow};
-pub(crate) use disk::Disk;
+pub(crate) use disk::{Disk, free_bytes};
 pub use fault::{Fault, Place};
 pub use follow::Follower;
 pub use frame::{FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};

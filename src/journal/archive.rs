@@ -149,7 +149,7 @@ impl Archive {
 
     /// How many rows there are.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub fn rows(&self) -> usize {
         self.runs.iter().map(|run| run.index.positions.len()).sum()
     }
 
@@ -157,12 +157,6 @@ impl Archive {
     #[must_use]
     pub fn holds(&self, position: Position) -> bool {
         self.runs.iter().any(|run| run.index.positions.binary_search(&position.0).is_ok())
-    }
-
-    /// True if there is none.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.runs.is_empty()
     }
 
     /// The row at `position`, as `decode` reads it from its bytes.

@@ -314,10 +314,9 @@ pub(crate) fn is_locked(file: &File) -> io::Result<bool> {
 }
 
 /// The bytes that a process may still take on the disk of `path`.
-pub(crate) fn free_bytes(path: &Path) -> Result<u64, Fault> {
-    let about = rustix::fs::statvfs(path);
-    let about = about.map_err(|error| Fault::io("look at the disk of", path)(error.into()))?;
-    Ok(about.f_bavail.saturating_mul(about.f_frsize))
+pub(crate) fn free_bytes(path: &Path) -> io::Result<u64> {
+    let disk = rustix::fs::statvfs(path)?;
+    Ok(disk.f_bavail.saturating_mul(disk.f_frsize))
 }
 
 /// The name of the file system under `file` if that is in memory: what is written there ends with the

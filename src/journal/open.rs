@@ -88,9 +88,9 @@ pub struct Options {
     pub log_path: Option<PathBuf>,
     /// The file system in memory that holds log files without a path of their own.
     pub shared_memory: PathBuf,
-    /// Bytes of the ring.
+    /// Bytes of the ring, a multiple of 4096.
     pub log_bytes: u64,
-    /// Bytes of a segment.
+    /// Bytes of a segment, a multiple of 4096.
     pub segment_bytes: u64,
     /// What an acknowledged act survives.
     pub durability: Durability,
@@ -509,12 +509,13 @@ pub(crate) fn visit_between<E: From<Fault>>(
 }
 
 fn check_sizes(options: &Options) -> Result<(), Fault> {
-    let check = |field, bytes: u64, bytes_min: u64| {
-        if bytes < bytes_min { Err(Fault::TooSmall { field, bytes, bytes_min }) } else { Ok(()) }
-    };
-    check("journal.segment_bytes", options.segment_bytes, SEGMENT_BYTES_MIN)?;
-    check("journal.segment_bytes", options.segment_bytes, options.segment_bytes.next_multiple_of(ROW_BYTES))?;
-    check("journal.log_bytes", options.log_bytes, options.log_bytes.next_multiple_of(ROW_BYTES))
+    let (bytes, bytes_min) = (options.segment_bytes, SEGMENT_BYTES_MIN);
+    if bytes < bytes_min {
+        return Err(Fault::TooSmall { field: "journal.segment_bytes", bytes, bytes_min });
+    }
+    assert!(bytes.is_multiple_of(ROW_BYTES), "a segment is whole rows");
+    assert!(options.log_bytes.is_multiple_of(ROW_BYTES), "a ring is whole pages");
+    Ok(())
 }
 
 /// Where the log file is that no setting places.

@@ -200,7 +200,8 @@ impl Packer {
     /// Refuses to write the new file if less would be left than must stay free.
     fn check_room(&self, judging: &Judging) -> Result<(), Fault> {
         let (bytes, free_bytes_min) = (judging.bytes_packed(), self.free_bytes_min);
-        let free_bytes = free_bytes(&self.shelf.directory)?;
+        let directory = &self.shelf.directory;
+        let free_bytes = free_bytes(directory).map_err(Fault::io("look at the disk of", directory))?;
         if free_bytes_min.saturating_add(bytes) <= free_bytes {
             return Ok(());
         }

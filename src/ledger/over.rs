@@ -26,7 +26,7 @@ impl Ledger {
     /// From here on, orders that are over are also looked for in `archive`, which has at least what the
     /// one before had.
     pub fn set_archive(&mut self, archive: Archive) {
-        assert!(self.archive.len() <= archive.len(), "an archive only grows");
+        assert!(self.archive.rows() <= archive.rows(), "an archive only grows");
         self.archive = archive;
         self.shed_from = Some(Position(0));
     }
@@ -111,7 +111,7 @@ impl Ledger {
     #[must_use]
     pub fn orders_ever(&self) -> usize {
         let only_here = self.orders.keys().filter(|position| !self.archive.holds(**position)).count();
-        only_here + self.archive.len()
+        only_here + self.archive.rows()
     }
 
     /// The orders in memory that are over, as rows of an archive.

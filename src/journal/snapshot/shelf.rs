@@ -284,7 +284,8 @@ impl Snapshots {
 
     /// Refuses to take `bytes` if less would be left than must stay free.
     fn check_room(&self, bytes: u64) -> Result<(), Fault> {
-        let free_bytes = free_bytes(&self.data_dir)?;
+        let free_bytes =
+            free_bytes(&self.data_dir).map_err(Fault::io("look at the disk of", &self.data_dir))?;
         if self.free_bytes_min.saturating_add(bytes) <= free_bytes {
             return Ok(());
         }

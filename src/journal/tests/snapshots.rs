@@ -487,7 +487,7 @@ fn archived_rows_are_found_by_position_and_id_and_stay_while_a_snapshot_names_th
         snapshots.write(&mut base, 7, |_| ()).unwrap();
         snapshots.forget_old().unwrap();
         let archive = snapshots.archive_of(&base, &Archive::default()).unwrap();
-        assert_eq!(archive.len() as u64, seen);
+        assert_eq!(archive.rows() as u64, seen);
         for row in archive_rows(0..seen) {
             assert_eq!(archive.at(row.position, bytes_of).unwrap().as_ref(), Some(&row.row));
             let alike = archive.by_id_prefix(row.id_prefix, bytes_of).unwrap();
@@ -534,10 +534,10 @@ fn an_archive_forgets_the_runs_that_nobody_else_has() {
     let mut ours = snapshots.archive_of(&base, &Archive::default()).unwrap();
     let theirs = ours.clone();
     ours.forget_unshared();
-    assert_eq!((ours.len(), theirs.len()), (9, 9));
+    assert_eq!((ours.rows(), theirs.rows()), (9, 9));
     drop(theirs);
     ours.forget_unshared();
-    assert_eq!(ours.len(), 0);
+    assert_eq!(ours.rows(), 0);
 }
 
 #[test]

@@ -186,7 +186,7 @@ fn reads(page: &mut Page, core: &CoreLoop) {
             ("wallets", "Wallets, of sizes.wallets.", ledger.wallets().len()),
             ("markets", "Markets, over or not, of sizes.markets.", ledger.markets().len()),
             ("orders_in_memory", "Orders in the reader's memory.", ledger.orders_in_memory()),
-            ("orders_archived", "Orders in snapshots' archives.", ledger.archive().len()),
+            ("orders_archived", "Orders in snapshots' archives.", ledger.archive().rows()),
         ] {
             page.number(&format!("outcry_{name}"), "gauge", help, count as u64);
         }
