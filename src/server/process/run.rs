@@ -1,5 +1,6 @@
 //! From the command line to an exit code: who does what was asked.
 
+use std::fmt::Write as _;
 use std::io::Write;
 use std::process::ExitCode;
 
@@ -72,12 +73,6 @@ pub(crate) fn complain(text: &str) {
     let _ = writeln!(std::io::stderr(), "outcry: {text}");
 }
 
-fn lines(lines: &[String]) -> String {
-    let mut text = lines.join("\n");
-    text.push('\n');
-    text
-}
-
 fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let options = args.config.options()?;
     let plan = plan::plan(&options, Start::of(args))?;
@@ -107,10 +102,11 @@ fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
     say(&options.printed())
 }
 
-/// Writes a commented configuration, never over one that is there, and the master secret. The configuration gets its name
+/// Writes a commented configuration that `serve` takes, never over one that is there, and the master secret. The configuration gets its name
 /// last, so an `init` that fails, or is killed, can be repeated.
 fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
+    plan::plan(&options, Start::default())?;
     mark::refuse_devs(&options.data_path())?;
     let path = args.config.display();
     let said = |fault: std::io::Error| match fault.kind() {
@@ -144,9 +140,8 @@ fn init(args: &InitArgs) -> Result<(), String> {
 fn version(verbose: bool) -> String {
     let mut text = format!("outcry {}\n", env!("CARGO_PKG_VERSION"));
     if verbose {
-        let built = format!("built for {} {}", std::env::consts::ARCH, std::env::consts::OS);
-        let cpus = format!("allowed cpus: {:?}", topology::allowed_cpus());
-        text.push_str(&lines(&[built, cpus]));
+        let (arch, os) = (std::env::consts::ARCH, std::env::consts::OS);
+        let _ = writeln!(text, "built for {arch} {os}\nallowed cpus: {:?}", topology::allowed_cpus());
     }
     text
 }
