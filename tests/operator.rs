@@ -78,7 +78,8 @@ fn market_life(shards: u16) {
     assert_eq!((resolved["redeemed"].as_u64(), resolved["paid"].as_str()), (Some(2), Some("10")));
     let again = exchange.operator(&["market", "resolve", condition, "--payout", "1", "--redeem"]);
     assert_eq!((again["redeemed"].as_u64(), again["paid"].as_str()), (Some(0), Some("0")));
-    assert!(refused(&exchange, &["market", "resolve", condition, "--payout", "0"]).contains("resolved"));
+    let otherwise = refused(&exchange, &["market", "resolve", condition, "--payout", "0"]);
+    assert!(otherwise.contains("payout: got 0; allowed: 1, as the market is resolved"), "{otherwise}");
     assert_eq!(balance(&exchange, "0x70997970c51812dc3a010c7d01b50e0d17dc79c8"), "100004");
     assert_eq!(balance(&exchange, "0x3c44cdddb6a900fa2b585dd299e03d12fa4293bc"), "99996");
     exchange.stop();

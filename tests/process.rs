@@ -206,6 +206,7 @@ fn only_variables_of_its_own_can_stop_it() {
     for (name, value, refused) in [
         ("LANG", &b"\xff"[..], None),
         ("OUTCRY_DATA_DIR", b"data", None),
+        ("OUTCRY_CONFIG", b"", Some("--config, or OUTCRY_CONFIG: got nothing; allowed: a file")),
         ("OUTCRY_DATA_DIR", b"\xff", Some("OUTCRY_DATA_DIR: got \u{fffd}; allowed: UTF-8")),
         ("OUTCRY_LOG", b"debug", None),
         ("OUTCRY_LOG", b"warning", Some("OUTCRY_LOG: got warning; allowed: error, warn, info, debug, trace")),

@@ -286,7 +286,8 @@ pub(super) fn refused_by_shard(refusal: &crate::shard::Refusal) -> Report {
     say_refusal(wire.status, wire.code, wire.error)
 }
 
-fn say_refusal(status: u16, code: &str, error: &str) -> Report {
+/// The answer to a refusal with words of its own.
+pub(super) fn say_refusal(status: u16, code: &str, error: &str) -> Report {
     let mut body = Vec::new();
     let mut json = Writer::new(&mut body);
     refusal::write_words(json.open_object(), error, code);

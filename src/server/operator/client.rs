@@ -81,7 +81,8 @@ impl Client {
         admin::check_token(token.as_deref().unwrap_or_default())
             .map_err(|fault| format!("{source}: {fault}"))?;
         let host = args.admin.strip_prefix("http://").map(|rest| rest.trim_end_matches('/'));
-        let wrong = || format!("--admin: got {}; allowed: http://HOST:PORT", args.admin);
+        let got = if args.admin.is_empty() { "nothing" } else { &args.admin };
+        let wrong = || format!("--admin, or OUTCRY_ADMIN: got {got}; allowed: http://HOST:PORT");
         let host = host.filter(|host| !host.contains('/')).ok_or_else(wrong)?;
         let addresses: Vec<SocketAddr> = match host.to_socket_addrs() {
             Ok(found) => found.collect(),
@@ -405,8 +406,14 @@ mod tests {
         let refused = |admin: &str| {
             Client::of(&AdminArgs { admin: admin.into(), token_file: None }).expect_err("refused")
         };
-        for admin in ["ftp://x", "http://127.0.0.1", "http://127.0.0.1:x", "http://127.0.0.1:8081/console"] {
-            assert_eq!(refused(admin), format!("--admin: got {admin}; allowed: http://HOST:PORT"));
+        for admin in
+            ["", "ftp://x", "http://127.0.0.1", "http://127.0.0.1:x", "http://127.0.0.1:8081/console"]
+        {
+            let got = if admin.is_empty() { "nothing" } else { admin };
+            assert_eq!(
+                refused(admin),
+                format!("--admin, or OUTCRY_ADMIN: got {got}; allowed: http://HOST:PORT")
+            );
         }
         // A label of 64 bytes is in no name, so nobody is asked.
         let host = format!("{}:80", "x".repeat(64));

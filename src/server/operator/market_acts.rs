@@ -4,14 +4,15 @@
 //! loop; a new market is the registrar's. Paying a market's holders goes in pieces, so that other
 //! markets of the shard trade in between.
 
-use super::act::{refused, refused_by_shard, registrar_of, said};
+use super::act::{refused, refused_by_shard, registrar_of, said, say_refusal};
 use super::desk::{self, Place};
 use super::request::{NewMarket, Refusal};
 use crate::catalog::slug_of;
 use crate::domain::order::SIGNATURE_BYTES_MAX;
-use crate::domain::{Mode, OrderId, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
+use crate::domain::{Mode, OrderId, Outcome, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
 use crate::journal::layout::ActKind;
 use crate::json::Writer;
+use crate::json::short::ShortText;
 use crate::registrar::{self, MarketNames};
 use crate::server::core_loop::CoreLoop;
 use crate::server::threads::message::{Errand, Report};
@@ -54,18 +55,25 @@ pub(super) fn resolve(place: Place, payout: Payout, redeem: bool) -> Errand {
     Box::new(move |trade, now| {
         let removed = match trade.own_shard().resolve(now, place.market, payout) {
             Ok(removed) => removed,
-            Err(refusal) => {
-                let same = trade.registry.market(place.market).payout() == Some(payout);
-                if refusal.reject != Reject::MarketResolved || !same {
-                    return refused_by_shard(&refusal);
-                }
-                0
-            }
+            Err(refusal) => match (refusal.reject, trade.registry.market(place.market).payout()) {
+                (Reject::MarketResolved, Some(known)) if known == payout => 0,
+                (Reject::MarketResolved, Some(known)) => return refused_as_resolved(payout, known),
+                _ => return refused_by_shard(&refusal),
+            },
         };
         let holders = if redeem { trade.own_shard().holders(place.market).collect() } else { Vec::new() };
         let paid = Paying { place, payout, removed, holders, paid: 0, wallets: 0, tries: 0 };
         if redeem { pay(trade, now, paid) } else { paid.said(false) }
     })
+}
+
+/// The answer to another result than the one that a market has.
+fn refused_as_resolved(payout: Payout, known: Payout) -> Report {
+    let [got, known] =
+        [payout, known].map(|payout| ShortText::millionths(payout.per_share(Outcome::Zero).into()));
+    let wire = Reject::MarketResolved.wire();
+    let error = format!("payout: got {}; allowed: {}, as {}", got.as_str(), known.as_str(), wire.error);
+    say_refusal(wire.status, wire.code, &error)
 }
 
 /// A market's holders on their way to their money.

@@ -5,6 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{OsStringValueParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::options::{Options, environment};
@@ -72,7 +73,7 @@ pub enum Command {
 #[derive(Args, Debug, Default, Clone)]
 pub struct ConfigArgs {
     /// The configuration file
-    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG", value_parser = any_path())]
     pub config: Option<PathBuf>,
     /// The public listener's address; port 0 picks one
     #[arg(long, value_name = "ADDRESS")]
@@ -402,7 +403,7 @@ pub enum JournalCommand {
 #[derive(Args, Debug, Clone)]
 pub struct JournalArgs {
     /// The configuration file of the exchange
-    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG")]
+    #[arg(long, value_name = "FILE", env = "OUTCRY_CONFIG", value_parser = any_path())]
     pub config: Option<PathBuf>,
     /// The data directory; else what the configuration says
     #[arg(long, value_name = "DIR")]
@@ -473,6 +474,11 @@ fn absolute(name: &str, path: PathBuf) -> Result<PathBuf, String> {
         return Ok(path);
     }
     std::path::absolute(&path).map_err(|fault| format!("{name}: {}: {fault}", path.display()))
+}
+
+/// Takes an empty path too, which is refused in our own words: they say which variable it may be from.
+fn any_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
 /// Sets a key whose value is a path. Options are text, so one that is not UTF-8 would become another path.

@@ -188,6 +188,9 @@ impl Options {
     ) -> Result<Self, String> {
         let mut options = self;
         if let Some(path) = path {
+            if path.as_os_str().is_empty() {
+                return Err("--config, or OUTCRY_CONFIG: got nothing; allowed: a file".to_owned());
+            }
             let text = std::fs::read_to_string(path)
                 .map_err(|fault| format!("config: {}: {fault}", path.display()))?;
             options.overlay_file(&text).map_err(|fault| format!("{}: {fault}", path.display()))?;
