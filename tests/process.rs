@@ -95,6 +95,18 @@ fn what_dev_cannot_have_is_refused_before_it_makes_anything() {
 }
 
 #[test]
+fn dev_with_its_flow_takes_one_connection_of_two() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).flag("--flow", "200").set("sizes.connections=2").start();
+    let placed = || exchange.metric("outcry_claimed_position");
+    let (before, deadline) = (placed(), Instant::now() + Duration::from_mins(1));
+    while placed() == before {
+        assert!(Instant::now() < deadline, "{}", exchange.output());
+    }
+    exchange.stop();
+}
+
+#[test]
 fn a_terminal_that_closes_ends_it_in_good_order() {
     let folder = folder();
     let plan = Plan::dev(folder.path());

@@ -7,9 +7,9 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::seed::{Quoted, Seeded};
+use super::seed::{Door, Quoted, Seeded};
 use super::trader::{Posted, Trader, Wish};
-use crate::domain::{Price, Side, TokenId};
+use crate::domain::{Price, Side};
 
 /// The accounts that take.
 const TAKING: [usize; 3] = [5, 6, 7];
@@ -29,7 +29,7 @@ const FAULTS_MAX: u32 = 10;
 
 /// Starts the flow on a thread of its own; it ends with the process, or when the exchange does
 /// not answer any more.
-pub(super) fn start(seeded: Seeded, orders_per_second: u32) -> Result<(), String> {
+pub(super) fn start(mut seeded: Seeded, orders_per_second: u32) -> Result<(), String> {
     let taking =
         TAKING.into_iter().map(|account| seeded.door.trader(account)).collect::<Result<Vec<_>, _>>()?;
     let mut seed = [0; 8];
@@ -43,7 +43,7 @@ pub(super) fn start(seeded: Seeded, orders_per_second: u32) -> Result<(), String
             .collect(),
         quoting: seeded.quoting,
         taking,
-        clock: seeded.door.clock().clone(),
+        door: seeded.door,
     };
     let pause = Duration::from_secs(1) / orders_per_second;
     let thread = std::thread::Builder::new().name("dev-flow".to_owned()).spawn(move || {
@@ -68,7 +68,7 @@ struct Flow {
     markets: Vec<Wandering>,
     quoting: Vec<Trader>,
     taking: Vec<Trader>,
-    clock: crate::server::process::clock::Clock,
+    door: Door,
 }
 
 impl Flow {
@@ -97,7 +97,7 @@ impl Flow {
             quotes.push_back((who, id));
             if QUOTES_MAX < quotes.len() {
                 let (who, oldest) = quotes.pop_front().expect("more than none");
-                self.quoting[who].cancel(&oldest)?;
+                self.quoting[who].cancel(&mut self.door.client, &oldest)?;
             }
         }
         Ok(())
@@ -130,12 +130,11 @@ impl Flow {
     ) -> Result<Posted, String> {
         let market = &self.markets[index].market;
         let (token, own) = market.wish(side, price);
-        let mut attempts: [Option<(TokenId, Price, Side)>; 2] = [None, Some((token, own, Side::Buy))];
         let other = market.tokens[usize::from(token == market.tokens[0])];
-        attempts[0] = Some((other, own.complement(), Side::Sell));
+        let attempts = [(other, own.complement(), Side::Sell), (token, own, Side::Buy)];
         let neg_risk = market.neg_risk;
         let mut last = Posted::Refused(String::new());
-        for (token, price, side) in attempts.into_iter().flatten() {
+        for (token, price, side) in attempts {
             let wish = Wish {
                 token,
                 neg_risk,
@@ -144,10 +143,10 @@ impl Flow {
                 hundredths,
                 kind,
                 salt: self.random.next() >> 11,
-                timestamp_ms: self.clock.now().0,
+                timestamp_ms: self.door.clock.now().0,
             };
-            let trader = if quotes { &mut self.quoting[who] } else { &mut self.taking[who] };
-            last = trader.post(&wish)?;
+            let trader = if quotes { &self.quoting[who] } else { &self.taking[who] };
+            last = trader.post(&mut self.door.client, &wish)?;
             if last != Posted::Refused("not_enough_balance".to_owned()) {
                 break;
             }

@@ -23,7 +23,7 @@ outcry dev: an exchange to try things on; loopback only, money of nobody
   operator   http://{admin}
   console    http://{admin}/console in a browser
   data       {data}
-  markets    {markets}, all with resting quotes
+  markets    {markets}, each quoted when it was new
   accounts   {accounts} test accounts of Anvil with 100,000 USDC each; the first is
              {account}
 

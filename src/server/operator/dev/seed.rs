@@ -2,12 +2,13 @@
 
 use std::net::SocketAddr;
 
-use super::trader::{Posted, Trader, Wish, hex};
+use super::trader::{Posted, Trader, Wish};
 use crate::auth::{Chain, Signer, text};
 use crate::catalog::{self, Fields, Import, ImportedMarket, texts};
 use crate::domain::text::parse_hex;
 use crate::domain::{Price, Side, TokenId};
 use crate::json::decimal;
+use crate::server::operator::act::hex;
 use crate::server::operator::client::Client;
 use crate::server::operator::import;
 use crate::server::plan::Plan;
@@ -103,27 +104,22 @@ pub(super) struct Seeded {
     pub(super) quoting: Vec<Trader>,
     /// What was refused, one line each.
     pub(super) refused: Vec<String>,
-    /// How the flow gets more traders.
+    /// How the flow gets more traders, and what all use.
     pub(super) door: Door,
 }
 
-/// How a test account becomes a trader.
-#[derive(Clone, Debug)]
+/// How a test account becomes a trader, and the connection that all of them use.
+#[derive(Debug)]
 pub(super) struct Door {
-    http: SocketAddr,
+    pub(super) client: Client,
+    pub(super) clock: Clock,
     chain: Chain,
-    clock: Clock,
 }
 
 impl Door {
     /// The trader of a test account.
-    pub(super) fn trader(&self, account: usize) -> Result<Trader, String> {
-        Trader::new(self.http, signer(account), self.chain, &self.clock)
-    }
-
-    /// The exchange's clock.
-    pub(super) const fn clock(&self) -> &Clock {
-        &self.clock
+    pub(super) fn trader(&mut self, account: usize) -> Result<Trader, String> {
+        Trader::new(&mut self.client, signer(account), self.chain, &self.clock)
     }
 }
 
@@ -141,10 +137,9 @@ pub(super) fn seed(
         .collect();
     fund(&mut operator, &addresses)?;
     let chain = Chain::new(plan.chain_id).ok_or("chain_id: no such chain")?;
-    let door = Door { http, chain, clock: clock.clone() };
-    let mut quoting =
-        QUOTING.into_iter().map(|account| door.trader(account)).collect::<Result<Vec<_>, _>>()?;
-    let refused = quote(&mut quoting, &markets)?;
+    let mut door = Door { client: Client::at(http), clock: clock.clone(), chain };
+    let quoting = QUOTING.into_iter().map(|account| door.trader(account)).collect::<Result<Vec<_>, _>>()?;
+    let refused = quote(&mut door.client, &quoting, &markets)?;
     Ok(Seeded { markets, addresses, quoting, refused, door })
 }
 
@@ -167,7 +162,7 @@ fn fund(operator: &mut Client, addresses: &[String]) -> Result<(), String> {
 
 /// Posts the first quotes of every market. The orders are the same at every start, so those that
 /// the exchange has seen are answered as the first time and nothing rests twice.
-fn quote(traders: &mut [Trader], markets: &[Quoted]) -> Result<Vec<String>, String> {
+fn quote(client: &mut Client, traders: &[Trader], markets: &[Quoted]) -> Result<Vec<String>, String> {
     let mut refused = Vec::new();
     for (salt_from, market) in (0_u64..).step_by(100).zip(markets) {
         for level in 1..=LEVELS {
@@ -187,7 +182,7 @@ fn quote(traders: &mut [Trader], markets: &[Quoted]) -> Result<Vec<String>, Stri
                     salt: 1 + salt_from + u64::from(level) * 2 + u64::from(side == Side::Sell),
                     timestamp_ms: QUOTED_AT_MS,
                 };
-                let posted = traders[index].post(&wish)?;
+                let posted = traders[index].post(client, &wish)?;
                 if let Posted::Refused(code) = posted {
                     refused.push(format!("quote on {}: {code}", market.question));
                 }

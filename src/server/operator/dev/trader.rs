@@ -1,12 +1,12 @@
-//! A client of our own exchange: signs and posts orders through the front door, as anybody would.
-
-use std::net::SocketAddr;
+//! A client of our own exchange: signs and posts orders through the front door, as anybody would. All traders share one
+//! connection, so that `dev` leaves the others to whoever tries things.
 
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, Domains, MacKey, Signer, Venue, sign_order, text};
 use crate::catalog::Fields;
 use crate::domain::{OrderFields, Price, Shares, Side, SignatureType, TokenId, Word};
 use crate::json::Writer;
+use crate::server::operator::act::hex;
 use crate::server::operator::client::{Answer, Client};
 use crate::server::process::clock::Clock;
 
@@ -49,7 +49,6 @@ pub(super) enum Posted {
 /// One test account with an API key.
 #[derive(Debug)]
 pub(super) struct Trader {
-    client: Client,
     clock: Clock,
     signer: Signer,
     domains: Domains,
@@ -61,10 +60,14 @@ pub(super) struct Trader {
 
 impl Trader {
     /// The trader with this private key; asks the exchange for its API key.
-    pub(super) fn new(http: SocketAddr, signer: Signer, chain: Chain, clock: &Clock) -> Result<Self, String> {
+    pub(super) fn new(
+        client: &mut Client,
+        signer: Signer,
+        chain: Chain,
+        clock: &Clock,
+    ) -> Result<Self, String> {
         let domains = Domains::new(chain);
         let address = String::from_utf8_lossy(&text::checksummed(signer.address())).into_owned();
-        let mut client = Client::at(http);
         let timestamp = clock.now().seconds().to_string();
         let digest = domains.clob_auth_digest(signer.address(), timestamp.as_bytes(), &Word::ZERO);
         let signature = hex(&signer.sign(&digest));
@@ -84,7 +87,6 @@ impl Trader {
             key: part("apiKey")?,
             passphrase: part("passphrase")?,
             secret: MacKey::new(&secret),
-            client,
             clock: clock.clone(),
             signer,
             domains,
@@ -93,9 +95,9 @@ impl Trader {
     }
 
     /// Posts an order; a fault means that its outcome is unknown.
-    pub(super) fn post(&mut self, wish: &Wish) -> Result<Posted, String> {
+    pub(super) fn post(&self, client: &mut Client, wish: &Wish) -> Result<Posted, String> {
         let body = self.order(wish);
-        let answer = self.ask("POST", "/order", &body)?;
+        let answer = self.ask(client, "POST", "/order", &body)?;
         let fields = Fields::parse(&answer.body).unwrap_or_default();
         if answer.status == 200 {
             return Ok(Posted::Taken(fields.text("orderID").unwrap_or_default()));
@@ -104,8 +106,8 @@ impl Trader {
     }
 
     /// Cancels an order; whether it was still there is no matter.
-    pub(super) fn cancel(&mut self, id: &str) -> Result<(), String> {
-        self.ask("DELETE", "/order", &format!("{{\"orderID\":\"{id}\"}}")).map(|_| ())
+    pub(super) fn cancel(&self, client: &mut Client, id: &str) -> Result<(), String> {
+        self.ask(client, "DELETE", "/order", &format!("{{\"orderID\":\"{id}\"}}")).map(|_| ())
     }
 
     fn order(&self, wish: &Wish) -> String {
@@ -153,7 +155,7 @@ impl Trader {
         }
     }
 
-    fn ask(&mut self, method: &str, path: &str, body: &str) -> Result<Answer, String> {
+    fn ask(&self, client: &mut Client, method: &str, path: &str, body: &str) -> Result<Answer, String> {
         let timestamp = self.clock.now().seconds().to_string();
         let request = Request {
             timestamp: timestamp.as_bytes(),
@@ -170,13 +172,6 @@ impl Trader {
             ("POLY_API_KEY", &self.key),
             ("POLY_PASSPHRASE", &self.passphrase),
         ];
-        self.client.ask(method, path, &headers, Some(body))
+        client.ask(method, path, &headers, Some(body))
     }
-}
-
-/// `0x` and lower-case hex.
-pub(super) fn hex(bytes: &[u8]) -> String {
-    let mut out = Vec::new();
-    crate::json::name::push_hex(&mut out, bytes);
-    String::from_utf8(out).expect("hex is text")
 }
