@@ -68,6 +68,7 @@ pub use fault::{Fault, Place};
 pub use follow::Follower;
 pub use frame::{FIRST_POSITION, FRAME_ALIGN, FRAME_BYTES_MAX, Frame, PAYLOAD_BYTES_MAX, Span};
 pub use history::{History, Segments};
+pub(crate) use identity::is_in_use;
 pub use log::{Claim, Log, Parts};
 pub use mark::CommittedMark;
 pub use offline::{Gone, Survey, gone, has_first_segment, log_path, refusal, snapshots, survey, was_begun};

@@ -69,7 +69,7 @@ fn a_second_instance_on_the_same_port_is_refused_by_name() {
 }
 
 #[test]
-fn what_dev_cannot_have_is_refused_before_it_makes_anything() {
+fn what_a_start_cannot_have_is_refused_before_it_makes_anything() {
     let folder = folder();
     let exchange = Plan::serve(&folder.path().join("other")).start();
     let taken = format!("127.0.0.1:{}", exchange.http);
@@ -80,16 +80,19 @@ fn what_dev_cannot_have_is_refused_before_it_makes_anything() {
         (taken.as_str(), free, None, format!("listen.http: {taken} is taken by another process")),
         (free, taken.as_str(), None, format!("listen.admin: {taken} is taken by another process")),
         (free, free, Some(nowhere), format!("--ports-file: {nowhere}: No such file")),
-        (free, free, folder.path().to_str(), format!("--ports-file: {}: ", folder.path().display())),
+        (free, free, folder.path().to_str(), "is a folder; allowed: a file".to_owned()),
+        (free, free, Some("/dev/null"), "--ports-file: /dev/null is a device".to_owned()),
     ] {
-        let mut command = binary();
-        command.args(["dev", "--fresh", "--listen", listen, "--admin-listen", admin, "--data-dir"]);
-        command.arg(&data_dir).args(ports_file.into_iter().flat_map(|path| ["--ports-file", path]));
-        let refused = command.output().unwrap();
-        let text = self::said(&refused);
-        assert!(!refused.status.success() && text.contains(&said), "{text}");
-        assert!(!text.contains("recovered from"), "it went through a start: {text}");
-        assert!(!data_dir.exists(), "{text}");
+        for words in [&["dev", "--fresh"][..], &["serve"]] {
+            let mut command = binary();
+            command.args(words).args(["--listen", listen, "--admin-listen", admin, "--data-dir"]);
+            command.arg(&data_dir).args(ports_file.into_iter().flat_map(|path| ["--ports-file", path]));
+            let refused = command.output().unwrap();
+            let text = self::said(&refused);
+            assert!(!refused.status.success() && text.contains(&said), "{words:?} {text}");
+            assert!(!text.contains("recovered from"), "it went through a start: {text}");
+            assert!(!data_dir.exists(), "{words:?} {text}");
+        }
     }
     exchange.stop();
 }

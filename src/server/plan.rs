@@ -59,7 +59,7 @@ pub struct Plan {
     pub data_dir: PathBuf,
     /// Where the bound ports are written, if anywhere.
     pub ports_file: Option<PathBuf>,
-    /// Whether it is ready only once somebody has said that it is seeded: `dev`.
+    /// Whether it is ready, and its ports are written, only once somebody has said that it is seeded: `dev`.
     pub waits_for_seed: bool,
     /// Loops, roles and CPUs.
     pub topology: Topology,

@@ -11,12 +11,14 @@
 //! | `clock` | the one clock; everybody else is handed the time |
 //! | `secret` | the master secret, and the operator's token |
 //! | `made_with` | which secret and chain clients' keys were made with |
+//! | `ports_file` | the file that says which ports were bound |
 //! | `streams` | which streams' ids are still good |
 //! | `logging` | what every thread has to say, on standard error |
 
 pub(super) mod clock;
 mod logging;
 mod made_with;
+mod ports_file;
 mod recovery;
 pub(super) mod roles;
 pub(super) mod run;

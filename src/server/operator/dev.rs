@@ -50,11 +50,12 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
             plan.http
         ));
     }
-    // Written when everything is seeded: whoever waits for it waits for a seeded exchange.
-    let ports_file = plan.ports_file.take();
     plan.waits_for_seed = true;
     let last = if args.fresh { Last::of(&data_dir)? } else { None };
-    refuse_early(&plan, ports_file.as_deref())?;
+    if let Some(fault) = probes::ports(&plan).into_iter().next() {
+        return Err(fault);
+    }
+    start::refuse_early(&plan)?;
     if let Some(last) = last {
         last.wipe(&data_dir)?;
     }
@@ -65,7 +66,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     mark::leave(&data_dir, plan.log_path.as_deref())?;
     let mut running = start::start(plan.clone(), clock.clone())?;
     complain(running.recovered());
-    if let Err(fault) = seed_and_trade(&running, &plan, &clock, ports_file.as_deref(), args.flow) {
+    if let Err(fault) = seed_and_trade(&running, &plan, &clock, args.flow) {
         // In good order, so that no log stays in memory.
         running.stop();
         return Err(fault);
@@ -76,32 +77,13 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     })
 }
 
-/// Refuses, before anything is made or wiped, what a start or the end of the seed would refuse.
-fn refuse_early(plan: &Plan, ports_file: Option<&Path>) -> Result<(), String> {
-    if let Some(fault) = probes::ports(plan).into_iter().next() {
-        return Err(fault);
-    }
-    // A folder that is in the data directory may come with it.
-    let comes = |path: &&Path| !plan.data_dir.exists() && path.starts_with(&plan.data_dir);
-    let Some(path) = ports_file.filter(|path| !comes(path)) else { return Ok(()) };
-    start::try_ports_file(path)
-}
-
-fn seed_and_trade(
-    running: &Running,
-    plan: &Plan,
-    clock: &Clock,
-    ports_file: Option<&Path>,
-    flow_per_second: u32,
-) -> Result<(), String> {
+fn seed_and_trade(running: &Running, plan: &Plan, clock: &Clock, flow_per_second: u32) -> Result<(), String> {
     // The seed's requests come from the address of whoever tries things, and must not use up its limits.
     running.shared.limits.suspend();
     let seeded = seed::seed(running.http(), running.admin(), plan, clock)?;
     running.shared.limits.resume();
     running.shared.note_seeded();
-    if let Some(path) = ports_file {
-        running.write_ports(path)?;
-    }
+    running.write_ports()?;
     // The exchange is good without its page.
     if let Err(fault) = say(&page::page(running.http(), running.admin(), plan, &seeded)) {
         complain(&fault);

@@ -1,24 +1,23 @@
 //! Starting and stopping the process.
 //!
-//! 1. The plan is made and the listeners are opened: a second server is refused here.
+//! 1. What cannot be had is refused, and the listeners are opened: a second server is refused here.
 //! 2. The loops start without roles: trading is answered 425 from the first moment.
 //! 3. The journal is opened and replayed, the roles are restored from it and sent to their loops. Until the journal goes
 //!    on, a signal ends the process at once.
-//! 4. `Serving` begins, and then the bound ports are written: whoever has read them is served.
+//! 4. `Serving` begins, and then the bound ports are written (`dev`: once it is seeded): whoever has read them is served.
 //! 5. At the end: no new clients, open requests are answered, loops end, the log is synced and
 //!    closed.
 
-use std::fs::File;
-use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
+use super::ports_file;
 use super::roles;
 use super::signals::{self, Ending, Endings};
+use crate::journal;
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
 use crate::server::core_loop::{CoreLoop, Doors};
@@ -85,12 +84,15 @@ pub(crate) fn begin(
     mut plan: Plan,
     clock: Clock,
 ) -> Result<(Running, Vec<Box<CoreLoop>>), String> {
-    // Before anything is made: a table that cannot be had would end the process with its log's file left.
-    if let Some(fault) = cannot_be_had(&Below::this_machine(), &needs(&plan)) {
-        return Err(fault);
-    }
+    refuse_early(&plan)?;
     let doors =
         Doors::new(socket::listen("listen.http", plan.http)?, socket::listen("listen.admin", plan.admin)?);
+    // One that runs on this directory has the file for itself, and this start will be refused.
+    if let Some(path) = &plan.ports_file
+        && !journal::is_in_use(&plan.data_dir).unwrap_or(false)
+    {
+        ports_file::remove(path)?;
+    }
     if let Err(short) = descriptors::make_room(plan.limits.connections_max) {
         tracing::warn!("{}", short.said);
         plan.limits.connections_max = short.connections_max;
@@ -102,6 +104,15 @@ pub(crate) fn begin(
 
     let (threads, left) = start_loops(&shared, doors, by_hand)?;
     Ok((Running { shared, endings, threads, roles: roles::Held::default(), http, admin }, left))
+}
+
+/// Refuses, before anything is made, what cannot be had: a table that is too large would end the process with its log's
+/// file left.
+pub(crate) fn refuse_early(plan: &Plan) -> Result<(), String> {
+    if let Some(fault) = cannot_be_had(&Below::this_machine(), &needs(plan)) {
+        return Err(fault);
+    }
+    plan.ports_file.as_deref().map_or(Ok(()), |path| ports_file::refuse(path, &plan.data_dir))
 }
 
 #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
@@ -145,15 +156,22 @@ impl Running {
         Ok(())
     }
 
-    /// Writes the ports file, if one is wanted. Whoever has read it is served.
+    /// Writes the ports file, if one is wanted, unless it waits for the seed.
     fn tell_ports(&mut self) -> Result<(), String> {
-        if let Some(path) = self.shared.plan.ports_file.clone()
-            && let Err(fault) = self.write_ports(&path)
-        {
-            self.stop();
-            return Err(fault);
+        if self.shared.plan.waits_for_seed {
+            return Ok(());
         }
-        Ok(())
+        let written = self.write_ports();
+        if written.is_err() {
+            self.stop();
+        }
+        written
+    }
+
+    /// Writes the ports file, if one is wanted. Whoever has read it is served.
+    pub(crate) fn write_ports(&self) -> Result<(), String> {
+        let path = self.shared.plan.ports_file.as_deref();
+        path.map_or(Ok(()), |path| ports_file::write(path, self.http.port(), self.admin.port()))
     }
 
     /// What the start found in the journal, in one sentence.
@@ -231,46 +249,6 @@ impl Running {
         self.roles.end_search();
         all_lived
     }
-
-    /// Says at `path` which ports were bound.
-    pub(crate) fn write_ports(&self, path: &Path) -> Result<(), String> {
-        let text = format!("{{\"http\":{},\"admin\":{}}}\n", self.http.port(), self.admin.port());
-        let written = make_beside(path).and_then(|(beside, mut file)| {
-            let named = file.write_all(text.as_bytes()).and_then(|()| std::fs::rename(&beside, path));
-            if named.is_err() {
-                let _ = std::fs::remove_file(&beside);
-            }
-            named
-        });
-        written.map_err(|fault| no_ports_file(path, &fault))
-    }
-}
-
-/// Refuses a path at which [`Running::write_ports`] would fail.
-pub(crate) fn try_ports_file(path: &Path) -> Result<(), String> {
-    let tried = if path.is_dir() {
-        Err(ErrorKind::IsADirectory.into())
-    } else {
-        make_beside(path).and_then(|(beside, _)| std::fs::remove_file(&beside))
-    };
-    tried.map_err(|fault| no_ports_file(path, &fault))
-}
-
-/// Makes the file in which a ports file is written before it is renamed, so that nobody reads half of it. It has a name
-/// that no other file has: the process's number, or the next that is free.
-fn make_beside(path: &Path) -> std::io::Result<(PathBuf, File)> {
-    let mut number = std::process::id();
-    loop {
-        let beside = path.with_extension(format!("new-{number}"));
-        match File::create_new(&beside) {
-            Err(fault) if fault.kind() == ErrorKind::AlreadyExists => number += 1,
-            made => return made.map(|file| (beside, file)),
-        }
-    }
-}
-
-fn no_ports_file(path: &Path, fault: &std::io::Error) -> String {
-    format!("--ports-file: {}: {fault}", path.display())
 }
 
 impl Drop for Running {
@@ -289,7 +267,7 @@ mod tests {
     use crate::server::plan::topology::Wait;
     use crate::server::plan::{Start, plan_on};
     use crate::server::threads::thread::Turns;
-    use std::io::Read;
+    use std::io::{Read, Write};
     use std::net::TcpStream;
 
     /// A server on a data directory of its own, which goes away with it.
@@ -568,23 +546,20 @@ mod tests {
     }
 
     #[test]
-    fn a_ports_file_leaves_what_is_beside_it_as_it_was() {
-        let mut running = serve(1, |_| ());
+    fn ports_of_an_earlier_run_are_gone_once_a_start_goes_on_and_those_of_one_that_runs_stay() {
         let folder = tempfile::tempdir().expect("a directory");
-        let path = folder.path().join("run.json");
-        let others = ["run".to_owned(), "run.new".to_owned(), format!("run.new-{}", std::process::id())];
-        for other in &others {
-            std::fs::write(folder.path().join(other), other).expect("written");
-        }
-        try_ports_file(&path).expect("it may be written");
-        running.write_ports(&path).expect("it is written");
-        let ports = format!("{{\"http\":{},\"admin\":{}}}\n", running.http().port(), running.admin().port());
-        assert_eq!(std::fs::read_to_string(&path).expect("it is there"), ports);
-        for other in &others {
-            assert_eq!(&std::fs::read_to_string(folder.path().join(other)).expect("it is there"), other);
-        }
-        let count = std::fs::read_dir(folder.path()).expect("a directory").count();
-        assert_eq!(count, others.len() + 1, "nothing else is left");
+        let ports = folder.path().join("ports");
+        std::fs::write(&ports, "an earlier run's").expect("written");
+        let mut running = serve(2, |plan| {
+            plan.waits_for_seed = true;
+            plan.ports_file = Some(ports.clone());
+        });
+        assert!(!ports.exists(), "it is not seeded yet");
+        running.write_ports().expect("written");
+        let said = std::fs::read_to_string(&ports).expect("there");
+        let second = start(running.shared.plan.clone(), Clock::real()).err().expect("refused");
+        assert!(second.contains("in use"), "{second}");
+        assert_eq!(std::fs::read_to_string(&ports).expect("there"), said);
         assert_eq!(running.stop(), End::Clean);
     }
 }
