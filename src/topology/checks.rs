@@ -21,7 +21,7 @@ pub(super) use cpu::{on_cpu, remedy_of, waits_for};
 pub use cpu::{percent, used};
 pub(super) use gaps::named;
 pub use gaps::{Gaps, Named, Taker};
-pub use memory::{cannot_be_had, held_bytes};
+pub use memory::{available_bytes, cannot_be_had, held_bytes};
 pub use probes::{DiskProbe, DiskUse, Others, Probes};
 
 /// How bad it is if a condition is not met.

@@ -73,7 +73,7 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
             vec!["journal.durability=committed", "journal.log_bytes=1099511627776"],
             folder.path(),
             "mem.log",
-            "log: ",
+            "journal.log_bytes: got 1099511627776; allowed: up to ",
             "MiB free in",
         ),
     ] {

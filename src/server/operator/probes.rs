@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rustix::fs::{major, minor, statfs};
+use rustix::fs::{major, minor, statfs, statvfs};
 use rustix::time::{ClockId, clock_gettime};
 
 use super::admin;
@@ -21,6 +21,7 @@ use crate::server::machine::crowd::Crowd;
 use crate::server::machine::disk;
 use crate::server::machine::disk_count::DiskCount;
 use crate::server::machine::disk_writers::DiskWriters;
+use crate::server::machine::files::Below;
 use crate::server::machine::jitter::percentile;
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::machine::system;
@@ -29,7 +30,8 @@ use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
 use crate::topology::checks::{
-    ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, used,
+    ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, available_bytes,
+    cannot_be_had, used,
 };
 use crate::topology::placement::SHARDS_MAX;
 
@@ -37,6 +39,8 @@ use crate::topology::placement::SHARDS_MAX;
 const SEGMENTS_AHEAD: u64 = 3;
 /// The first page of the log's file, which says whose it is.
 const LOG_HEAD_BYTES: u64 = 4_096;
+/// The log's size is a multiple of this.
+const LOG_UNIT_BYTES: u64 = 4_096;
 
 /// What `plan` asks of its machine.
 pub(crate) fn needs(plan: &Plan) -> Needs {
@@ -71,6 +75,23 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         memory_piece_bytes: plan.limits.books_bytes,
         memory_taken: plan.memory_taken(),
     }
+}
+
+/// Why a start would be refused for want of memory, or for its log, as far as that shows without making or filling
+/// anything.
+pub(crate) fn refusal(plan: &Plan) -> Option<String> {
+    let (named, data_dir) = (plan.log_path.as_deref(), &plan.data_dir);
+    cannot_be_had(&Below::this_machine(), &needs(plan))
+        .or_else(|| Some(format!("journal.log_path: {}", no_place_for_log(named?, data_dir)?)))
+        .or_else(|| no_room_for_log(plan.log_bytes, &log_room(named, data_dir).ok()?))
+}
+
+/// Why the log's file would not get its room, if so. A start that found out by taking it would first take all there is
+/// from everybody, in memory as on a disk.
+fn no_room_for_log(log_bytes: u64, (place, free): &(String, u64)) -> Option<String> {
+    let most = free.saturating_sub(LOG_HEAD_BYTES) / LOG_UNIT_BYTES * LOG_UNIT_BYTES;
+    let told = || format!("journal.log_bytes: got {log_bytes}; allowed: up to {most}, as free in {place}");
+    (most < log_bytes).then(told)
 }
 
 /// The least log for each number of shards, where that of `plan` is smaller.
@@ -198,7 +219,7 @@ fn writable(folder: &Path) -> Result<(), String> {
     made.and_then(|_| std::fs::remove_file(&path)).map_err(|fault| format!("{}: {fault}", folder.display()))
 }
 
-/// Where the log's file is to be, and the room there; what a file of that name has is room as well.
+/// Where the log's file gets its room, and how much is there; what a file of that name has is room as well.
 fn log_room(named: Option<&Path>, data_dir: &Path) -> Result<(String, u64), String> {
     let usual = Path::new(SHARED_MEMORY);
     let folder = match named {
@@ -206,7 +227,25 @@ fn log_room(named: Option<&Path>, data_dir: &Path) -> Result<(String, u64), Stri
         None => nearest_folder(data_dir).ok_or_else(no_folder)?,
         Some(path) => nearest_folder(path.parent().unwrap_or(data_dir)).ok_or_else(no_folder)?,
     };
-    Ok((folder.display().to_string(), free_bytes(&folder)? + log_had(named, data_dir)))
+    let (place, free) = room_in(&folder, available_bytes(&Below::this_machine()))?;
+    Ok((place, free.saturating_add(log_had(named, data_dir))))
+}
+
+/// Where a file in `folder` gets its room, and how much is there: of a folder in memory no more than is `available`.
+fn room_in(folder: &Path, available: Option<u64>) -> Result<(String, u64), String> {
+    let disk = statvfs(folder).map_err(|fault| format!("statvfs: {fault}"))?;
+    // One in memory may have no bound.
+    let free = if disk.f_blocks == 0 { u64::MAX } else { disk.f_bavail.saturating_mul(disk.f_frsize) };
+    let place = folder.display();
+    match available.filter(|available| *available < free) {
+        Some(available) if is_in_memory(folder)? => Ok((format!("memory, where {place} is"), available)),
+        _ => Ok((place.to_string(), free)),
+    }
+}
+
+/// Whether what is written in `folder` takes memory and stays there.
+fn is_in_memory(folder: &Path) -> Result<bool, String> {
+    Ok(matches!(filesystem(folder)?.0.as_str(), "tmpfs" | "ramfs"))
 }
 
 /// What the log's file has already, as after a crash.
@@ -258,22 +297,28 @@ fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
     }
 }
 
-/// Why a start could not take this file for the log, if so; a folder that comes with `data_dir` may be missing.
+/// Why a start could not take this file for the log, if so.
 fn log_fault(path: &Path, data_dir: &Path) -> Option<String> {
+    if let Some(fault) = no_place_for_log(path, data_dir) {
+        return Some(fault);
+    }
+    let at = path.display();
+    match OpenOptions::new().read(true).write(true).open(path).map(|file| file.try_lock_shared()) {
+        Ok(Err(std::fs::TryLockError::WouldBlock)) => Some(format!("{at} is in use")),
+        Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Some(format!("{at}: {fault}")),
+        _ => None,
+    }
+}
+
+/// Why no log can be at `path`, whoever has the file that is there; a folder that comes with `data_dir` may be missing.
+fn no_place_for_log(path: &Path, data_dir: &Path) -> Option<String> {
     let at = path.display();
     match std::fs::metadata(path) {
         Ok(about) if about.is_dir() => return Some(format!("{at} is a folder; allowed: a file")),
         Ok(about) if !about.is_file() => {
             return Some(format!("{at} is a device, a pipe or a socket; allowed: a file"));
         }
-        Ok(_) => {
-            let opened = OpenOptions::new().read(true).write(true).open(path);
-            return match opened.map(|file| file.try_lock_shared()) {
-                Ok(Err(std::fs::TryLockError::WouldBlock)) => Some(format!("{at} is in use")),
-                Ok(_) => None,
-                Err(fault) => Some(format!("{at}: {fault}")),
-            };
-        }
+        Ok(_) => return None,
         Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => return Some(format!("{at}: {fault}")),
         Err(_) => {}
     }
@@ -317,13 +362,7 @@ const BLOCK: usize = 4_096;
 
 /// Makes a file in `folder`, writes blocks both ways, and removes it.
 fn disk(folder: &Path) -> Result<DiskProbe, String> {
-    let kind = statfs(folder).map_err(|fault| format!("statfs: {fault}"))?;
-    let number = i128::from(kind.f_type);
-    let known = FILESYSTEMS.iter().find(|(known, ..)| *known == number);
-    let (filesystem, is_local) = known.map_or_else(
-        || (format!("filesystem {number:#x}"), true),
-        |(_, name, local)| ((*name).to_owned(), *local),
-    );
+    let (filesystem, is_local) = filesystem(folder)?;
     let path = folder.join(format!(".outcry-check-{}", std::process::id()));
     let written = write_both(&path);
     // It may not have been made; then there is nothing to remove.
@@ -338,6 +377,17 @@ fn disk(folder: &Path) -> Result<DiskProbe, String> {
     let discards = is_mounted_with(&mounts, (major(device), minor(device)), "discard");
     let fsync_us = fsync.us;
     Ok(DiskProbe { filesystem, is_local, direct_refused, discards, write_us, fsync_us, cpu_millionths })
+}
+
+/// The name of the filesystem of `folder`, and whether it is on this machine and outlives a boot.
+fn filesystem(folder: &Path) -> Result<(String, bool), String> {
+    let kind = statfs(folder).map_err(|fault| format!("statfs: {fault}"))?;
+    let number = i128::from(kind.f_type);
+    let known = FILESYSTEMS.iter().find(|(known, ..)| *known == number);
+    Ok(known.map_or_else(
+        || (format!("filesystem {number:#x}"), true),
+        |(_, name, local)| ((*name).to_owned(), *local),
+    ))
 }
 
 /// Whether the filesystem of this device has an option, by the text of `/proc/self/mountinfo` (proc(5)): the
@@ -434,6 +484,30 @@ mod tests {
         let had = [log_had(None, folder.path()), log_had(Some(&named), folder.path())];
         std::fs::remove_file(&usual).expect("it was there");
         assert!(4_096 <= had[0] && 8_192 <= had[1], "{had:?}");
+    }
+
+    #[test]
+    fn a_log_gets_no_more_room_than_its_folder_has_nor_than_memory_if_that_is_where_it_is() {
+        let disk = tempfile::tempdir().expect("a folder");
+        let (memory, disk) = (Path::new(SHARED_MEMORY), disk.path());
+        for (folder, available, is_of_memory) in [
+            (memory, Some(0), true),
+            (memory, Some(u64::MAX), false),
+            (memory, None, false),
+            (disk, Some(0), is_in_memory(disk).expect("known")),
+        ] {
+            let (place, free) = room_in(folder, available).expect("looked");
+            let in_memory = format!("memory, where {} is", folder.display());
+            assert_eq!((place == in_memory, free == 0), (is_of_memory, is_of_memory), "{place} {free}");
+        }
+        for (log_bytes, free, told) in [
+            (8_192, 12_288, None),
+            (8_192, 12_287, Some("journal.log_bytes: got 8192; allowed: up to 4096, as free in there")),
+            (8_192, 0, Some("journal.log_bytes: got 8192; allowed: up to 0, as free in there")),
+        ] {
+            let refused = no_room_for_log(log_bytes, &("there".to_owned(), free));
+            assert_eq!(refused.as_deref(), told, "{free}");
+        }
     }
 
     #[test]

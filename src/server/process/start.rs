@@ -21,13 +21,11 @@ use crate::journal;
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
 use crate::server::core_loop::{CoreLoop, Doors};
-use crate::server::machine::files::Below;
-use crate::server::operator::probes::needs;
+use crate::server::operator::probes;
 use crate::server::plan::Plan;
 use crate::server::threads::mesh;
 use crate::server::threads::shared::{Phase, Shared};
 use crate::server::threads::thread::{self, Thread};
-use crate::topology::checks::cannot_be_had;
 
 /// A server that runs.
 pub(crate) struct Running {
@@ -107,9 +105,9 @@ pub(crate) fn begin(
 }
 
 /// Refuses, before anything is made, what cannot be had: a table that is too large would end the process with its log's
-/// file left.
+/// file left, and a log that is too large would first take all the room there is.
 pub(crate) fn refuse_early(plan: &Plan) -> Result<(), String> {
-    if let Some(fault) = cannot_be_had(&Below::this_machine(), &needs(plan)) {
+    if let Some(fault) = probes::refusal(plan) {
         return Err(fault);
     }
     plan.ports_file.as_deref().map_or(Ok(()), |path| ports_file::refuse(path, &plan.data_dir))
@@ -543,6 +541,16 @@ mod tests {
         let fault = start(plan, Clock::real()).err().expect("refused");
         assert!(fault.contains("is taken by another process"), "{fault}");
         assert_eq!(running.stop(), End::Clean);
+    }
+
+    #[test]
+    fn a_log_that_there_is_no_room_for_is_refused_before_anything_is_made() {
+        let data = tempfile::tempdir().expect("a directory");
+        let mut plan = plan_on(&options(&data), Start::default(), &[0, 1]).expect("a plan");
+        plan.log_bytes = 1 << 60;
+        let fault = start(plan, Clock::real()).err().expect("refused");
+        assert!(fault.starts_with("journal.log_bytes: got 1152921504606846976; allowed: up to "), "{fault}");
+        assert_eq!(std::fs::read_dir(data.path()).expect("readable").count(), 0);
     }
 
     #[test]

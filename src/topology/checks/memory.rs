@@ -67,6 +67,12 @@ pub fn held_bytes(files: &dyn Files) -> u64 {
     of("RssAnon") + of("RssShmem")
 }
 
+/// The memory that a process can take before the kernel ends one to get some back; none if the kernel does not say.
+#[must_use]
+pub fn available_bytes(files: &dyn Files) -> Option<u64> {
+    Some(meminfo(files, "MemAvailable")?.min(group_limit(files).unwrap_or(u64::MAX)))
+}
+
 /// A row `name: 7 kB` in bytes.
 fn kib_row(files: &dyn Files, path: &str, name: &str) -> Option<u64> {
     let text = files.text(path).ok()?;
@@ -186,9 +192,9 @@ fn log_room(scene: &Scene<'_>) -> Finding {
         format!("{} MiB for the log", needed >> 20),
         "the log's file is made whole at the start, so that no order waits for room",
     );
-    finding.probed(&scene.probes.log_room, |finding, (folder, free)| {
+    finding.probed(&scene.probes.log_room, |finding, (place, free)| {
         finding
-            .judged(needed <= *free, format!("{} MiB free in {folder}", free >> 20))
+            .judged(needed <= *free, format!("{} MiB free in {place}", free >> 20))
             .short_by(needed, *free, Unit::MiB)
             .mended_by(vec![Fix::Advice(
                 "free room there, widen it (docker: --shm-size), or lower journal.log_bytes".into(),

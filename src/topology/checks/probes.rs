@@ -163,7 +163,7 @@ pub struct Probes {
     pub disk: Result<DiskProbe, String>,
     /// Bytes free there; none if nothing can be written there.
     pub free_bytes: Result<Option<u64>, String>,
-    /// The folder of the log's file, and the bytes free there.
+    /// Where the log's file gets its room, and the bytes free there.
     pub log_room: Result<(String, u64), String>,
     /// Bytes of memory that this process holds, if it is the exchange itself and runs.
     pub held_bytes: Option<u64>,
