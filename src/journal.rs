@@ -71,9 +71,11 @@ pub use history::{History, Segments};
 pub(crate) use identity::is_in_use;
 pub use log::{Claim, Log, Parts};
 pub use mark::CommittedMark;
-pub use offline::{Gone, Survey, gone, has_first_segment, log_path, refusal, snapshots, survey, was_begun};
+pub use offline::{
+    Gone, Survey, gone, has_first_segment, log_is_of, log_path, refusal, snapshots, survey, was_begun,
+};
 pub use open::{Claimed, Durability, Opened, Options, Recovered, Started, log_bytes_min, open};
-pub(crate) use open::{SHARED_MEMORY, open_with};
+pub(crate) use open::{SHARED_MEMORY, open_with, refuse_memory};
 pub use pack::{Packed, Packer, Step};
 pub use scan::Cut;
 pub(crate) use segment::directory as segments_directory;

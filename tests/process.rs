@@ -98,6 +98,61 @@ fn what_a_start_cannot_have_is_refused_before_it_makes_anything() {
 }
 
 #[test]
+fn a_fresh_start_that_is_refused_has_wiped_nothing() {
+    let folder = folder();
+    let other = Plan::serve(&folder.path().join("other")).set("journal.durability=committed");
+    other.start().kill();
+    let others_log = folder.path().join("other/ring");
+    let frames = std::fs::read(&others_log).unwrap();
+    let memory = tempfile::TempDir::with_prefix_in("outcry-process-", "/dev/shm").unwrap();
+    let (on_disk, in_memory) = (Plan::dev(folder.path()), Plan::dev(memory.path()));
+    on_disk.start().stop();
+    in_memory.clone().set("journal.durability=committed").start().stop();
+    let at = |path: &str| format!("journal.log_path={}", folder.path().join(path).display());
+    let durable = "journal.durability=durable".to_owned();
+    for (plan, setting, said) in [
+        (&on_disk, "sizes.resting_orders=4000000000".to_owned(), "sizes.resting_orders: got"),
+        (&on_disk, at("nofolder/log"), "there is no folder"),
+        (&on_disk, at("data"), "is a folder; allowed: a file"),
+        (
+            &on_disk,
+            "journal.log_path=/dev/null".to_owned(),
+            "/dev/null is a device, a pipe or a socket; allowed",
+        ),
+        (&on_disk, at("other/ring"), "other/ring, which is not the log of"),
+        (&in_memory, durable, "is on tmpfs and ends with the machine"),
+    ] {
+        let verified = journal("verify", &plan.data_dir());
+        let refused = plan.clone().words(["--fresh"]).set(&setting).run();
+        assert!(!refused.status.success() && self::said(&refused).contains(said), "{}", self::said(&refused));
+        assert_eq!(journal("verify", &plan.data_dir()), verified, "{setting}");
+    }
+    assert!(std::fs::read(&others_log).unwrap() == frames, "the other exchange's log was changed");
+}
+
+#[test]
+fn a_data_directory_that_is_said_is_the_one_that_dev_takes_whatever_its_name() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("outcry-data")).unwrap();
+    std::fs::write(at("outcry-data/letter"), "").unwrap();
+    std::fs::write(at("config"), "data_dir = \"outcry-data\"\n").unwrap();
+    for (words, variable) in [
+        (&["--data-dir", "outcry-data"][..], "OTHER"),
+        (&["--set", "data_dir=outcry-data"], "OTHER"),
+        (&["--config", "config"], "OTHER"),
+        (&[], "OUTCRY_DATA_DIR"),
+    ] {
+        let mut command = binary();
+        command.current_dir(folder.path()).env("XDG_DATA_HOME", at("home")).env(variable, "outcry-data");
+        // Whatever directory it takes, it does not start.
+        let refused = command.args(["dev", "--ports-file", "/dev/null"]).args(words).output().unwrap();
+        let text = said(&refused);
+        assert!(text.contains("data_dir: outcry-data was not made by `outcry dev`"), "{words:?} {text}");
+    }
+}
+
+#[test]
 fn dev_with_its_flow_takes_one_connection_of_two() {
     let folder = folder();
     let exchange = Plan::dev(folder.path()).flag("--flow", "200").set("sizes.connections=2").start();

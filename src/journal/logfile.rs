@@ -71,7 +71,7 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
 
 /// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read. A fault
 /// if it is there and is no log, or one whose owner cannot be told.
-fn left_behind(path: PathBuf) -> Result<Option<(PathBuf, Owner)>, Fault> {
+pub(crate) fn left_behind(path: PathBuf) -> Result<Option<(PathBuf, Owner)>, Fault> {
     Ok(owner_if(&path, false)?.map(|owner| (path, owner)))
 }
 

@@ -17,7 +17,7 @@ use super::disk::Disk;
 use super::frame::Frame;
 use super::history::Segments;
 use super::identity::{Identity, boot_id, is_in_use, place};
-use super::logfile::{Left, LogFile, known_path};
+use super::logfile::{Left, LogFile, Owner, known_path, left_behind};
 use super::open::{Claimed, SHARED_MEMORY, forget_newest, usual_log_path, visit_between};
 use super::scan::{Cut, Reach, Scan, first_of, scan_between};
 use super::segment::{self, JournalId};
@@ -236,6 +236,16 @@ pub fn log_path(named: Option<&Path>, data_dir: &Path) -> Option<PathBuf> {
         Some(path) => Some(path.to_path_buf()),
         None => log_path_of(None, data_dir, identity(data_dir).ok()?).ok(),
     }
+}
+
+/// Whether nobody but the owner of `data_dir` can miss the log at `path`: its last process left it, or it holds nothing.
+/// False if a process has it, or if whose it is cannot be told.
+#[must_use]
+pub fn log_is_of(path: &Path, data_dir: &Path) -> bool {
+    let is_its = |owner: &Owner| std::fs::metadata(data_dir).is_ok_and(|about| owner.place == place(&about));
+    let left =
+        || left_behind(path.to_path_buf()).is_ok_and(|left| left.is_none_or(|(_, owner)| is_its(&owner)));
+    !LogFile::is_in_use(path) && left()
 }
 
 /// Where the log is that a start looks for.

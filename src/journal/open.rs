@@ -243,7 +243,7 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
     check_sizes(&options)?;
     let data_dir = DataDir::lock(&options.data_dir, disk)?;
     if options.durability == Durability::Durable {
-        refuse_memory(&data_dir)?;
+        refuse_memory(&data_dir.path)?;
     }
     let (identity, is_new) = identify(&data_dir.path, options.claimed)?;
     if is_new {
@@ -257,20 +257,17 @@ fn take(options: Options, disk: &Disk) -> Result<Taken, Fault> {
 
 /// Refuses file systems in memory, which end with the machine, for the directory and for the folder of its segments,
 /// which may be a link or a mount.
-fn refuse_memory(data_dir: &DataDir) -> Result<(), Fault> {
-    let look = |file: &File, path: &Path| match in_memory(file) {
-        Ok(None) => Ok(()),
-        Ok(Some(file_system)) => Err(Fault::NotDurable { data_dir: path.to_path_buf(), file_system }),
-        Err(fault) => Err(Fault::io("look at the file system of", path)(fault)),
-    };
-    look(&data_dir.file, &data_dir.path)?;
-    let directory = segment::directory(&data_dir.path);
-    match File::open(&directory) {
-        Ok(file) => look(&file, &directory),
-        // It will be made in the directory, which was checked.
+pub(crate) fn refuse_memory(data_dir: &Path) -> Result<(), Fault> {
+    let look = |path: &Path| match File::open(path).map(|file| in_memory(&file)) {
+        Ok(Ok(None)) => Ok(()),
+        Ok(Ok(Some(file_system))) => Err(Fault::NotDurable { data_dir: path.to_path_buf(), file_system }),
+        Ok(Err(fault)) => Err(Fault::io("look at the file system of", path)(fault)),
+        // It will be made in a directory that was checked.
         Err(fault) if fault.kind() == ErrorKind::NotFound => Ok(()),
-        Err(fault) => Err(Fault::io("open", &directory)(fault)),
-    }
+        Err(fault) => Err(Fault::io("open", path)(fault)),
+    };
+    look(data_dir)?;
+    look(&segment::directory(data_dir))
 }
 
 /// Has the newest segments read from the disk: the one that the last batch went to, and the spare after it, if any.

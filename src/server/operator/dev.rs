@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use super::probes;
+use crate::journal::{self, Durability};
 use crate::server::plan::command::{ClockKind, DevArgs};
 use crate::server::plan::options::Options;
 use crate::server::plan::{self, Plan, Start};
@@ -37,9 +38,11 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     if FLOW_MAX < args.flow {
         return Err(format!("--flow: got {}; allowed: 0 to {FLOW_MAX} orders a second", args.flow));
     }
-    let mut options = args.server.config.options_over(Options::of_dev())?;
-    if args.server.config.data_dir.is_none() && options.data_dir == Options::default().data_dir {
-        options.data_dir = home()?.display().to_string();
+    let home = home();
+    let data_dir = home.as_ref().map(|home| home.display().to_string()).unwrap_or_default();
+    let options = args.server.config.options_over(Options { data_dir, ..Options::of_dev() })?;
+    if options.data_dir.is_empty() {
+        home?;
     }
     let data_dir = options.data_path();
     mark::refuse_anothers(&data_dir)?;
@@ -57,6 +60,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
     }
     start::refuse_early(&plan)?;
     if let Some(last) = last {
+        refuse_before_wipe(&plan)?;
         last.wipe(&data_dir)?;
     }
     let clock = match args.clock {
@@ -75,6 +79,22 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
         End::Clean => ExitCode::SUCCESS,
         End::Broken => ExitCode::FAILURE,
     })
+}
+
+/// Refuses, before anything is wiped, what a start would refuse once it has locked what is its own.
+fn refuse_before_wipe(plan: &Plan) -> Result<(), String> {
+    if plan.durability == Durability::Durable {
+        journal::refuse_memory(&plan.data_dir).map_err(|fault| fault.to_string())?;
+    }
+    match plan.log_path.as_deref().filter(|log| !journal::log_is_of(log, &plan.data_dir)) {
+        None => Ok(()),
+        Some(log) => Err(format!(
+            "journal.log_path: got {log}, which is not the log of {}; allowed: another path, or rm {log} if nobody \
+             needs it",
+            plan.data_dir.display(),
+            log = log.display()
+        )),
+    }
 }
 
 fn seed_and_trade(running: &Running, plan: &Plan, clock: &Clock, flow_per_second: u32) -> Result<(), String> {
@@ -123,8 +143,7 @@ impl Last {
         if folder.try_lock().is_err() {
             return Err(format!("--fresh: {at} is in use by a running exchange; stop it first"));
         }
-        let identity = std::fs::read_to_string(data_dir.join("identity")).ok();
-        let usual = identity.as_deref().and_then(usual_log);
+        let usual = journal::log_path(None, data_dir);
         let logs: Vec<PathBuf> = usual.into_iter().chain(mark::logs(data_dir)).collect();
         let is_used = |log: &&PathBuf| File::open(log).is_ok_and(|file| file.try_lock().is_err());
         match logs.iter().find(is_used) {
@@ -135,35 +154,46 @@ impl Last {
         }
     }
 
-    /// Removes it, and its logs, which nobody else can need.
+    /// Removes what is in it, and its logs; a log that another exchange left there since is not its own.
     fn wipe(self, data_dir: &Path) -> Result<(), String> {
-        for log in &self.logs {
+        for log in self.logs.iter().filter(|log| journal::log_is_of(log, data_dir)) {
             let _ = std::fs::remove_file(log);
         }
         mark::wipe(data_dir).map_err(|fault| format!("--fresh: {}: {fault}", data_dir.display()))
     }
 }
 
-/// Where the log of the exchange with this identity is, unless it was configured.
-fn usual_log(identity: &str) -> Option<PathBuf> {
-    let uuid = identity.lines().find_map(|line| line.strip_prefix("exchange "))?.trim();
-    let plain = uuid.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-');
-    plain.then(|| PathBuf::from(format!("/dev/shm/outcry-{uuid}")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::TimeMs;
 
     #[test]
-    fn fresh_removes_the_directory_and_the_logs_that_dev_made() {
+    fn fresh_removes_what_dev_made_and_no_log_that_another_exchange_left() {
         let folder = tempfile::tempdir().expect("a folder");
-        let data = folder.path().join("data");
+        let [data, mine, others, unknown] =
+            ["data", "mine", "other's", "unknown"].map(|name| folder.path().join(name));
         assert!(Last::of(&data).expect("nothing there").is_none());
-        let log = folder.path().join("log");
-        mark::leave(&data, Some(&log)).expect("marked");
-        std::fs::write(&log, "frames").expect("written");
-        Last::of(&data).expect("ours").expect("there").wipe(&data).expect("wiped");
-        assert!(!data.exists() && !log.exists());
+        for log in [&mine, &others, &unknown] {
+            mark::leave(&data, Some(log)).expect("marked");
+        }
+        // As processes leave them that die.
+        for (data_dir, log) in [(&data, &mine), (&folder.path().join("other's data"), &others)] {
+            let options = journal::Options {
+                log_path: Some(log.clone()),
+                log_bytes: 8 << 20,
+                segment_bytes: 4 << 20,
+                durability: Durability::Committed,
+                ..journal::Options::new(data_dir)
+            };
+            let started = journal::open(options).expect("opens").start(TimeMs(1), 1, Box::new(|_| ()));
+            started.expect("starts").writer.abandon().expect("left");
+        }
+        std::fs::write(&unknown, "what is no log").expect("written");
+        std::os::unix::fs::symlink(&data, folder.path().join("link")).expect("linked");
+        let data_dir = folder.path().join("link");
+        Last::of(&data_dir).expect("dev's").expect("there").wipe(&data_dir).expect("wiped");
+        assert!(data_dir.is_symlink() && std::fs::read_dir(&data).expect("it stays").next().is_none());
+        assert!(!mine.exists() && others.exists() && unknown.exists());
     }
 }

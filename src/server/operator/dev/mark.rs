@@ -70,7 +70,8 @@ pub(super) fn leave(data_dir: &Path, log_path: Option<&Path>) -> Result<(), Stri
     written().map_err(|fault| format!("data_dir: {}: {fault}", at.display()))
 }
 
-/// Removes a directory that `dev` made, its mark last: one that is half removed is still `dev`'s.
+/// Empties a directory that `dev` made, its mark last: one that is half empty is still `dev`'s. The directory stays, as
+/// it may be a mount, or what a link leads to.
 pub(super) fn wipe(data_dir: &Path) -> std::io::Result<()> {
     let mark = path(data_dir);
     for entry in fs::read_dir(data_dir)? {
@@ -84,7 +85,7 @@ pub(super) fn wipe(data_dir: &Path) -> std::io::Result<()> {
             fs::remove_file(entry.path())?;
         }
     }
-    fs::remove_dir_all(data_dir)
+    fs::remove_file(mark)
 }
 
 /// The logs at configured paths that `dev` made for this directory.
