@@ -27,12 +27,6 @@ use std::path::{Path, PathBuf};
 const FIRST: &str = "0xf39fd6e51aad88f6f4ce6ab8827279cfffb92266";
 const DEPOSIT: &str = "0x365f0ca36ae1f641e02fe3b7743673da42a13a70";
 
-/// `outcry dev` below `folder`, with its log: everything that a test leaves behind is removed with
-/// its folder.
-fn plan_in(folder: &Path) -> Plan {
-    Plan::dev(folder).set(&format!("journal.log_path={}", folder.join("log").display()))
-}
-
 /// Runs a command that must be refused; returns its message.
 #[track_caller]
 fn refused(exchange: &Exchange, words: &[&str]) -> String {
@@ -54,7 +48,7 @@ fn a_market_lives_from_its_making_to_its_payout_on_any_number_of_shards() {
 
 fn market_life(shards: u16) {
     let folder = folder();
-    let plan = plan_in(folder.path()).set(&format!("cpu.shards={shards}"));
+    let plan = Plan::dev(folder.path()).set(&format!("cpu.shards={shards}"));
     let exchange = plan.start();
     let made = exchange.operator(&["market", "create", "Does it rain?", "--outcomes", "Wet,Dry"]);
     let condition = made["conditionId"].as_str().unwrap();
@@ -89,7 +83,7 @@ fn market_life(shards: u16) {
 #[test]
 fn what_is_wrong_is_named_with_what_is_allowed() {
     let folder = folder();
-    let exchange = plan_in(folder.path()).start();
+    let exchange = Plan::dev(folder.path()).start();
     for (words, said) in [
         (&["market", "pause", "77"][..], "market: got 77; allowed: a market that is here"),
         (&["market", "pause", "../mode"], "market: got ../mode; allowed: a market's id, or 0x and"),
@@ -121,7 +115,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
 #[test]
 fn a_snapshot_shortens_the_next_start_and_changes_no_answer() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let mut exchange = plan.start();
     exchange.operator(&["market", "create", "Kept?", "--outcomes", "Yes,No"]);
     let taken = exchange.operator(&["snapshot"]);
@@ -183,7 +177,7 @@ fn import(exchange: &Exchange, files: &[&Path]) -> (bool, String) {
 #[test]
 fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
     let folder = folder();
-    let exchange = plan_in(folder.path()).start();
+    let exchange = Plan::dev(folder.path()).start();
     let first = file(folder.path(), "first.json", r#""updatedAt":"2026-01-02T00:00:00Z","#);
     let (done, text) = import(&exchange, &[&first]);
     assert!(done && text.contains("markets: 1 added, 0 updated, 0 unchanged, 0 older"), "{text}");
@@ -244,7 +238,7 @@ fn an_import_adds_once_updates_what_changed_and_names_what_it_cannot_take() {
 #[test]
 fn what_a_row_does_to_its_market_is_in_the_log_before_its_text() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let exchange = plan.start();
     let first = file(folder.path(), "first.json", r#""updatedAt":"2026-01-01T00:00:00Z","#);
     let finer = file(
@@ -272,7 +266,7 @@ fn what_a_row_does_to_its_market_is_in_the_log_before_its_text() {
 #[test]
 fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
     let folder = folder();
-    let plan = plan_in(folder.path()).set("journal.hash_every_frames=64");
+    let plan = Plan::dev(folder.path()).set("journal.hash_every_frames=64");
     plan.start().stop();
     let data_dir = plan.data_dir();
     let verified = journal("verify", &data_dir);
@@ -303,7 +297,7 @@ fn what_an_exchange_leaves_behind_is_proved_dumped_and_replayed_offline() {
 #[test]
 fn fresh_begins_anew_and_a_manual_clock_moves_when_told() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let exchange = plan.start();
     exchange.operator(&["account", "credit", FIRST, "1"]);
     let refused = plan.clone().words(["--fresh"]).run();

@@ -1,6 +1,5 @@
 //! A backup is taken while the exchange runs, and is put back, as README says it.
 
-use super::plan_in;
 use crate::common::exchange::journal;
 use crate::common::exchange::{Exchange, Plan};
 use crate::common::folder;
@@ -82,7 +81,7 @@ fn restore(plan: &Plan, backup: &Path) {
 fn a_backup_of_a_running_exchange_is_that_moment_and_tells_no_later_one() {
     for killed in [false, true] {
         let folder = folder();
-        let plan = plan_in(folder.path());
+        let plan = Plan::dev(folder.path());
         let backup = folder.path().join("backup");
         let mut exchange = plan.start();
         let mut client = Client::new(&exchange);
@@ -99,7 +98,7 @@ fn a_backup_of_a_running_exchange_is_that_moment_and_tells_no_later_one() {
             exchange.kill();
             restore(&plan, &backup);
             let refused = String::from_utf8(plan.run().stderr).unwrap();
-            let log = folder.path().join("log");
+            let log = folder.path().join("ring");
             assert!(refused.contains(&format!("rm {}", log.display())), "{refused}");
             std::fs::remove_file(log).unwrap();
         } else {

@@ -1,6 +1,5 @@
 //! A journal whose frames are whole, and whose story cannot be true.
 
-use super::plan_in;
 use crate::common::exchange::{Plan, journal_output, said};
 use crate::common::folder;
 use outcry::domain::{Collateral, Position, TimeMs, WalletNo};
@@ -12,7 +11,7 @@ use std::path::Path;
 const TIME: TimeMs = TimeMs(4_000_000_000_000);
 
 fn opened(folder: &Path, plan: &Plan) -> Opened {
-    open(Options { log_path: Some(folder.join("log")), ..Options::new(&plan.data_dir()) }).unwrap()
+    open(Options { log_path: Some(folder.join("ring")), ..Options::new(&plan.data_dir()) }).unwrap()
 }
 
 /// The last hash of the state that the journal holds.
@@ -53,7 +52,7 @@ fn a_journal_that_contradicts_itself_is_refused_by_its_place_by_verify_and_by_ev
         ("a hash of another place", "a state hash names a position that is no checkpoint"),
     ] {
         let folder = folder();
-        let plan = plan_in(folder.path()).set("journal.hash_every_frames=64");
+        let plan = Plan::dev(folder.path()).set("journal.hash_every_frames=64");
         plan.start().stop();
         let opened = opened(folder.path(), &plan);
         let hash = last_hash(&opened);

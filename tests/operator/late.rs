@@ -2,8 +2,7 @@
 //! order and leave no log that would be ahead of a backup.
 
 use super::backup::copy;
-use super::plan_in;
-use crate::common::exchange::journal;
+use crate::common::exchange::{Plan, journal};
 use crate::common::folder;
 use crate::common::trader::{KEYS, Trader, Wish, token};
 
@@ -14,7 +13,7 @@ fn in_good_order(starts: u32) -> String {
 #[test]
 fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_of_a_backup() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let data_dir = plan.data_dir();
     let (log, backup) = (folder.path().join("ring"), folder.path().join("backup"));
     let exchange = plan.start();
@@ -55,7 +54,7 @@ fn a_start_that_lacks_room_names_what_it_needs_and_leaves_no_log_that_is_ahead_o
 #[test]
 fn a_start_whose_newest_archive_of_orders_is_damaged_begins_before_it_and_remembers_all() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let data_dir = plan.data_dir();
     let exchange = plan.start();
     let mut connection = exchange.connect();

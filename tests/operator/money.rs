@@ -8,7 +8,7 @@ const SECOND: &str = "0x70997970c51812dc3a010c7d01b50e0d17dc79c8";
 fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
     let folder = folder();
     // A tenth, so that 100 shares at .60 cost 100 x 0.1 x 0.6 x 0.4 = 2.4.
-    let plan = plan_in(folder.path()).set("fees.rate=100000").set("cpu.shards=2");
+    let plan = Plan::dev(folder.path()).set("fees.rate=100000").set("cpu.shards=2");
     let mut exchange = plan.start();
     let mut connection = exchange.connect();
     for question in ["Does it rain?", "Does it snow?"] {
@@ -48,7 +48,7 @@ fn collected_fees_are_paid_out_once_and_never_more_than_there_are() {
 #[test]
 fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let exchange = plan.start();
     let credit = |amount: &'static str| ["account", "credit", FIRST, amount, "--ref", "salary"];
     assert_eq!(exchange.operator(&credit("500"))["repeated"], false);
@@ -83,7 +83,7 @@ fn a_reference_moves_money_once_and_a_restart_doubles_nothing() {
 #[test]
 fn a_frozen_owner_has_no_open_order_and_gets_none_until_it_is_let_go() {
     let folder = folder();
-    let exchange = plan_in(folder.path()).set("cpu.shards=2").start();
+    let exchange = Plan::dev(folder.path()).set("cpu.shards=2").start();
     let mut connection = exchange.connect();
     let mut trader = Trader::new(KEYS[1], &mut connection);
     let mut place = |question: &str| {

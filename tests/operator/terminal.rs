@@ -1,7 +1,6 @@
 //! What commands print of other people's texts.
 
-use super::plan_in;
-use crate::common::exchange::journal;
+use crate::common::exchange::{Plan, journal};
 use crate::common::folder;
 use serde_json::{Value, json};
 
@@ -11,7 +10,7 @@ const QUESTION: &str = "A\u{9b}31mB\u{7}\u{7f}";
 #[test]
 fn texts_of_other_people_do_not_steer_the_terminal_and_json_says_them_whole() {
     let folder = folder();
-    let plan = plan_in(folder.path());
+    let plan = Plan::dev(folder.path());
     let exchange = plan.start();
     let file = folder.path().join("steers.json");
     let row = json!([{
