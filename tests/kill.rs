@@ -188,7 +188,9 @@ impl Scene {
         let port = exchange.http;
         std::thread::scope(|scope| {
             for party in &mut self.parties {
-                scope.spawn(|| party.trade(Connection::open(port), markets, &acts));
+                // Here, as what the others do may be enough before a thread begins.
+                let connection = Connection::open(port);
+                scope.spawn(|| party.trade(connection, markets, &acts));
             }
             let deadline = std::time::Instant::now() + Duration::from_mins(1);
             let (mut claimed, mut held) = (None, false);
@@ -295,7 +297,9 @@ impl Party {
                 keep(Act::Cancelled { id: id.clone() });
             }
             Sent::Place { .. } | Sent::Cancel { .. } => {
-                assert!(answer.status < 500, "{} {body}", answer.status);
+                // With `committed` the log may run full, until the disk has more of it.
+                let is_busy = answer.status == 503 && body["code"] == "busy";
+                assert!(answer.status < 500 || is_busy, "{} {body}", answer.status);
             }
         }
     }

@@ -1,10 +1,10 @@
 //! A maker or a taker: its acts are random, its knowledge is what it was told.
 
-use super::Trouble;
 use super::compare::Told;
 use super::gate::Gate;
 use super::ledger::{Balances, Ledger};
 use super::link::{Link, Next, Request, next};
+use super::{PATIENCE, Trouble};
 use crate::common::exchange::Market;
 use crate::common::random::Random;
 use crate::common::text;
@@ -13,6 +13,7 @@ use crate::common::wire::Connection;
 use serde_json::{Value, json};
 use std::net::TcpStream;
 use std::sync::atomic::Ordering;
+use std::time::Instant;
 use tungstenite::WebSocket;
 
 /// The most acts for which a client stays off its stream after a cut.
@@ -125,15 +126,25 @@ impl<'a> Client<'a> {
 
     /// Splits or merges until the outcome is known, or nearly so.
     pub fn pairs(&mut self, act: Act) {
-        let said = self.ask("POST", act.path, &act.body);
-        let body = said.answer.json();
-        if said.answer.status == 200 {
+        let deadline = Instant::now() + PATIENCE;
+        let mut doubt = false;
+        let answer = loop {
+            let said = self.ask("POST", act.path, &act.body);
+            doubt |= said.doubt;
+            // There is no room on the way to the shard, or somebody else's order is just being paid for.
+            if said.answer.status != 503 {
+                break said.answer;
+            }
+            assert!(Instant::now() < deadline, "{}: {}", act.path, said.answer.json());
+        };
+        let body = answer.json();
+        if answer.status == 200 {
             let direction = if act.path.ends_with("split") { 1 } else { -1 };
             self.ledger.pairs(&self.markets[act.market].tokens, direction, act.amount);
         } else {
             let code = text(&body["code"]);
             assert!(["not_enough_balance", "nothing_to_move"].contains(&code), "{} {body}", act.path);
-            if said.doubt {
+            if doubt {
                 self.unsettled.push(act);
             }
         }
