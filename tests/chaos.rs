@@ -11,7 +11,7 @@
 //! The exchange's clock stands still until the test moves it, so that dead-man switches go off when the test wants
 //! it. What happens next depends on how much was done, never on how much time went by.
 //!
-//! `OUTCRY_CHAOS_ROUNDS` is how many times the process ends (default 9), `OUTCRY_SEED` repeats the choices.
+//! `OUTCRY_CHAOS_ROUNDS` is how many times the process ends (default 9, at least 4), `OUTCRY_SEED` repeats the choices.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 #![allow(unreachable_pub, reason = "every test is a crate of its own")]
@@ -58,6 +58,9 @@ const ROLES: [Role; 6] = [
 
 /// The collateral of every test account in `dev`, in millionths.
 const CREDITED: i128 = 100_000_000_000;
+
+/// The third end is a stop, after which a client starts again from its account; the fourth gives it time to.
+const ROUNDS_MIN: u64 = 4;
 
 /// The fewest acts of all clients together between two ends of the process, and how many more there may be.
 const ACTS_MIN: u64 = 1_000;
@@ -251,6 +254,7 @@ fn assert_all_agree(clients: &mut [Client<'_>], markets: &[Market]) {
 #[test]
 fn every_client_knows_what_it_has_whatever_breaks() {
     let rounds: u64 = std::env::var("OUTCRY_CHAOS_ROUNDS").map_or(9, |text| text.parse().unwrap());
+    assert!(ROUNDS_MIN <= rounds, "OUTCRY_CHAOS_ROUNDS: got {rounds}; allowed: {ROUNDS_MIN} or more");
     let mut random = Random::printed("chaos");
     let Site { folder: _folder, plans, exchange, markets } = Site::start();
     let (gate, trouble) = (Gate::closed(ROLES.len()), Trouble::default());
