@@ -15,9 +15,10 @@ sys.path.append(sys.path.pop(0))
 from polymarket import environments
 from polymarket.clients.public import PublicClient
 from polymarket.clients.secure import SecureClient
+from polymarket.errors import RequestRejectedError
 from eth_account import Account
 
-from exchange import KEYS, Exchange
+from exchange import KEYS, PATIENCE_S, Exchange
 
 # The library signs for the venue's chain.
 CHAIN = 137
@@ -107,8 +108,19 @@ def resolved(exchange, client, market, maker, taker):
     print("ok: a resolution is what positions and prices say")
 
 
+def searched(client, question):
+    """What is found, asked again while the answer is 503: the index is being built, or the machine is busy."""
+    deadline = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            return client.search(q=question).first_page().items[0]
+        except RequestRejectedError as error:
+            if error.status != 503 or time.monotonic() > deadline:
+                raise
+
+
 def catalog(client, market, question):
-    found = client.search(q=question).first_page().items[0]
+    found = searched(client, question)
     (hit,) = [event for event in found.events if event.title == question]
     assert [listed.condition_id for listed in hit.markets] == [market["conditionId"]], hit
     listed = every(client.list_markets(page_size=3))

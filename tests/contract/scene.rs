@@ -10,10 +10,14 @@ use crate::common::wire::Connection;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
 /// Events of the imported catalog, each with a market, a tag, a series and a creator of its own; more
 /// than fit on the largest page of any list.
 pub(crate) const EVENTS: usize = 120;
+
+/// How long a search may take to be answered.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// Markets whose pairs the first trader merges completely; more than fit on the default page.
 const MERGED: usize = 12;
@@ -149,10 +153,23 @@ impl Scene {
         self.names.iter().fold(line.to_owned(), fill)
     }
 
-    /// Sends `METHOD /path?query body`; the answer must fit the document.
+    /// Sends `METHOD /path?query body`; the answer must fit the document. A search is asked again while it is
+    /// answered 503, as its index is being built, or its low-priority thread gets no time on a busy machine.
     #[track_caller]
     pub(crate) fn ask(&mut self, who: Who, line: &str) -> (u16, Value) {
         let line = self.filled(line);
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let (status, body) = self.ask_once(who, &line);
+            if status != 503 || !line.starts_with("GET /public-search") {
+                return (status, body);
+            }
+            assert!(Instant::now() < deadline, "{line}: {body}");
+        }
+    }
+
+    #[track_caller]
+    fn ask_once(&mut self, who: Who, line: &str) -> (u16, Value) {
         let (method, rest) = line.split_once(' ').unwrap();
         let (target, body) = rest.split_once(' ').unwrap_or((rest, ""));
         let answer = match who {
