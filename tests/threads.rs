@@ -24,8 +24,8 @@ use outcry::journal::Log;
 use outcry::journal::layout::{MoneyDirection, RemovalReason};
 use outcry::ledger::OrderState;
 use outcry::shard::{PlaceOrder, Placed, Shard};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Barrier};
+use std::thread::JoinHandle;
 
 const NOW: TimeMs = TimeMs(1_700_000_000_000);
 const ORDERS_PER_SHARD: usize = 4_000;
@@ -92,7 +92,7 @@ fn orders(names: &mut Names, shard: u16, shards: u16) -> Vec<PlaceOrder> {
 }
 
 /// Places, cancels and sweeps; returns how many orders were filled.
-fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, ended: &AtomicU64, log: &Log) -> usize {
+fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, log: &Log) -> usize {
     start.wait();
     let mut filled = 0;
     for (index, order) in orders.iter().enumerate() {
@@ -112,7 +112,6 @@ fn trade(shard: &mut Shard, orders: &[PlaceOrder], start: &Barrier, ended: &Atom
             shard.sweep(NOW);
         }
     }
-    ended.fetch_add(1, Ordering::Release);
     filled
 }
 
@@ -120,19 +119,19 @@ fn run(shards: u16, reserved: bool) {
     let (mut fast, mut names) = venue(shards, reserved);
     let work: Vec<Vec<PlaceOrder>> = (0..shards).map(|shard| orders(&mut names, shard, shards)).collect();
     let cores = std::mem::take(&mut fast.shards);
-    let (start, ended) = (Arc::new(Barrier::new(usize::from(shards))), Arc::new(AtomicU64::new(0)));
+    let start = Arc::new(Barrier::new(usize::from(shards)));
     let threads: Vec<_> = cores
         .into_iter()
         .zip(work)
         .map(|(mut shard, orders)| {
-            let (start, ended, log) = (Arc::clone(&start), Arc::clone(&ended), Arc::clone(&fast.log));
+            let (start, log) = (Arc::clone(&start), Arc::clone(&fast.log));
             std::thread::spawn(move || {
-                let filled = trade(&mut shard, &orders, &start, &ended, &log);
+                let filled = trade(&mut shard, &orders, &start, &log);
                 (shard, filled)
             })
         })
         .collect();
-    while ended.load(Ordering::Acquire) < u64::from(shards) {
+    while !threads.iter().all(JoinHandle::is_finished) {
         fast.follow();
         std::thread::yield_now();
     }
