@@ -48,6 +48,8 @@ const PATIENCE: Duration = Duration::from_mins(2);
 const PLACES: usize = 32;
 /// Orders in a batch.
 const BATCH_MAX: u64 = 15;
+/// Seconds from the one in which an order is signed to the one in which it expires; one less is time enough to be taken.
+const EXPIRES_S: u64 = 3;
 /// The most orders of one trader that may be open before all are cancelled.
 const LIVE_MAX: usize = 40;
 
@@ -346,12 +348,12 @@ impl Scene {
 
     /// Rests orders of both traders until they have expired, which cancels of all of them then find.
     fn expire(&mut self) {
-        let expiration = now_ms() / 1_000 + 2;
-        let orders = [0, 1].map(|who| self.rest_until(expiration, who));
+        let orders = [0, 1].map(|who| self.rest_for_seconds(who));
+        let over_ms = 1_000 * (now_ms() / 1_000 + EXPIRES_S);
         // What has expired leaves before the next order at the latest.
         let mut is_over = false;
         while !is_over {
-            is_over = expiration * 1_000 <= now_ms();
+            is_over = over_ms <= now_ms();
             for (who, orders) in orders.iter().enumerate() {
                 let request = self.traders[who].request("POST", "/order", &orders[0].body);
                 self.ask(who, "again", &request);
@@ -363,13 +365,13 @@ impl Scene {
         }
     }
 
-    /// Rests orders that expire at this second, and that nobody meets.
-    fn rest_until(&mut self, expiration: u64, who: usize) -> Vec<Signed> {
+    /// Rests orders that expire [`EXPIRES_S`] after they are signed, and that nobody meets.
+    fn rest_for_seconds(&mut self, who: usize) -> Vec<Signed> {
         let (token, side) = (self.markets[0].tokens[who], Side::Buy);
         let wish = Wish { kind: "GTD", ..Wish::of(side, token, 100, 100_000_000) };
         let rest = |_| {
             let mut draft = self.traders[who].draft(&wish);
-            draft.expiration = expiration;
+            draft.expiration = now_ms() / 1_000 + EXPIRES_S;
             let signed = self.traders[who].seal(&draft);
             let request = self.traders[who].request("POST", "/order", &signed.body);
             let answer = self.ask(who, "order", &request);

@@ -320,7 +320,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     assert!(row(&text, "data.lock").contains("is in use"), "{text}");
     assert!(text.contains("\n  1. the exchange cannot run: port.bind"), "{text}");
     exchange.stop();
-    let free = outcry(&[&here[..], &["--listen", &taken]].concat());
+    let free = outcry(&[&here[..], &["--listen", "127.0.0.1:0"]].concat());
     let text = said(&free);
     assert!(row(&text, "port.bind").ends_with("yes") && row(&text, "data.lock").ends_with("yes"), "{text}");
 

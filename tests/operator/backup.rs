@@ -66,7 +66,7 @@ impl Client {
             "type": "user", "auth": self.trader.stream_auth(),
             "from": account["sequence"], "stream_id": account["stream_id"],
         }));
-        stream.next()["replayed"].as_bool().unwrap()
+        stream.event()["replayed"].as_bool().unwrap()
     }
 }
 
