@@ -168,7 +168,7 @@ fn dev_with_its_flow_takes_one_connection_of_two() {
 fn a_terminal_that_closes_ends_it_in_good_order() {
     let folder = folder();
     let plan = Plan::dev(folder.path());
-    plan.start().stop_by("-HUP");
+    plan.start().stop_by(rustix::process::Signal::HUP);
     assert!(journal("verify", &plan.data_dir()).contains("stopped in good order"));
 }
 

@@ -2,7 +2,7 @@
 
 use super::text;
 use super::wire::Connection;
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, prlimit};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -193,7 +193,7 @@ impl Exchange {
     /// Sets how many descriptors it may have; returns how many it might.
     pub fn limit_descriptors(&self, allowed: Option<u64>) -> Option<u64> {
         let limit = Rlimit { current: allowed, maximum: getrlimit(Resource::Nofile).maximum };
-        prlimit(Pid::from_raw(self.child.id().cast_signed()), Resource::Nofile, limit).unwrap().current
+        prlimit(Some(Pid::from_child(&self.child)), Resource::Nofile, limit).unwrap().current
     }
 
     /// How many of what its epoll sets know they watch for nothing but errors.
@@ -218,13 +218,12 @@ impl Exchange {
 
     /// Asks it to stop; it must end by itself, with success.
     pub fn stop(self) {
-        self.stop_by("-TERM");
+        self.stop_by(Signal::TERM);
     }
 
     /// The same by another signal.
-    pub fn stop_by(mut self, signal: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([signal, &id]).status().unwrap().success());
+    pub fn stop_by(mut self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
