@@ -27,6 +27,7 @@ use std::time::{Duration, Instant};
 
 use common::folder;
 use common::random::Random;
+use common::rig::{connect, while_turning};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, now_ms};
 use common::wire::Connection;
 use counting::{COUNT, Counting};
@@ -83,8 +84,8 @@ const OUTCOMES: [(&str, &str, usize); 21] = [
 /// With two shards each has one market of both kinds, and each connection is on another loop.
 struct Scene {
     rig: Rig,
-    clients: Vec<TcpStream>,
-    traders: Vec<Trader>,
+    clients: [TcpStream; 2],
+    traders: [Trader; 2],
     markets: [RigMarket; 2],
     resolved: [RigMarket; 2],
     live: [VecDeque<Signed>; 2],
@@ -101,40 +102,23 @@ impl Scene {
     fn new(shards: u64, known_signers_bytes: u64) -> Self {
         let data = folder();
         let options = Options {
-            listen_http: "127.0.0.1:0".into(),
-            listen_admin: "127.0.0.1:0".into(),
-            data_dir: data.path().display().to_string(),
-            journal_log_path: data.path().join("log").display().to_string(),
-            journal_durability: "committed".into(),
-            cpu_policy: "unpinned".into(),
-            cpu_shards: shards,
             auth_known_signers_bytes: known_signers_bytes,
-            ..Options::of_dev()
+            ..common::rig::options(data.path(), shards)
         };
         let mut rig = Rig::start(&options).unwrap();
         let port = rig.http().port();
         // Credentials are made on other loops and by the registrar, which is on ours.
-        let makers = std::thread::spawn(move || {
+        let traders = while_turning(&mut rig, || {
             let mut connection = Connection::open(port);
             [0, 1].map(|account| Trader::new(KEYS[account], &mut connection))
         });
-        while !makers.is_finished() {
-            rig.turn();
-        }
-        let traders: Vec<Trader> = makers.join().unwrap().into();
-        let owners: Vec<_> = traders.iter().map(|trader| trader.address).collect();
+        let owners = traders.each_ref().map(|trader| trader.address);
         rig.credit(&owners, Collateral(1_000_000_000_000)).unwrap();
         let [a, b, c, d] = [(); 4].map(|()| rig.market().unwrap());
         let apart = rig.shard_of(&a).unwrap() != rig.shard_of(&b).unwrap();
         assert_eq!(apart, shards == 2, "each connection trades on every shard");
-        let clients = (0..2).map(|_| {
-            let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-            client.set_nodelay(true).unwrap();
-            client.set_nonblocking(true).unwrap();
-            client
-        });
         Self {
-            clients: clients.collect(),
+            clients: [connect(port), connect(port)],
             rig,
             traders,
             markets: [a, b],

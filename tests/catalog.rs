@@ -29,9 +29,10 @@ mod source;
 #[path = "catalog/tags.rs"]
 mod tags;
 
+use common::column;
 use common::shared::shared;
 use serde_json::Value;
-use site::{Site, column};
+use site::Site;
 use source::{Source, text};
 use std::collections::BTreeSet;
 

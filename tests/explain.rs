@@ -7,7 +7,7 @@ mod common;
 
 use common::exchange::{Exchange, Market, Plan};
 use common::folder;
-use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, token, word};
+use common::trader::{Draft, KEYS, Trader, Wish, hex_text, now_ms, resigned, token, word};
 use common::wire::{Answer, Connection, request};
 use outcry::auth::explain::Check;
 use outcry::auth::{ActTerms, Chain, Domains, MacKey, Signer, Venue, sign_order, text};
@@ -50,13 +50,6 @@ impl Site {
 
 fn signer(index: usize) -> Signer {
     Signer::new(parse_hex(format!("0x{}", KEYS[index]).as_bytes()).unwrap()).unwrap()
-}
-
-/// The body with another signature.
-fn resigned(body: &str, signature: &[u8]) -> String {
-    let (head, tail) = body.split_once("\"signature\":\"").unwrap();
-    let (_, tail) = tail.split_once('"').unwrap();
-    format!("{head}\"signature\":\"{}\"{tail}", hex_text(signature))
 }
 
 /// Signs a draft on a chain, and puts that into its body.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use common::exchange::{Exchange, Plan};
 use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
-use common::wire::{Answer, Connection, request};
+use common::wire::{Answer, Connection, request, upgrade};
 use serde_json::Value;
 
 fn exchange() -> (Exchange, tempfile::TempDir) {
@@ -181,9 +181,6 @@ fn which_comes(client: &mut TcpStream, words: &[&[u8]]) -> usize {
 
 #[test]
 fn a_message_in_fragments_is_held_until_it_is_whole_and_ends_its_stream_where_others_hold_too_much() {
-    const UPGRADE: &[u8] =
-        b"GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     const PING: [u8; 6] = [0x89, 0x80, 0, 0, 0, 0];
     const PONG: &[u8] = &[0x8a, 0];
     const TOO_MUCH_BY_ALL: &[u8] = &4_002_u16.to_be_bytes();
@@ -193,7 +190,7 @@ fn a_message_in_fragments_is_held_until_it_is_whole_and_ends_its_stream_where_ot
     let exchange = Plan::dev(folder.path()).set("limits.mode=off").start();
     let open = || {
         let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
-        client.write_all(UPGRADE).unwrap();
+        client.write_all(&upgrade("market")).unwrap();
         assert!(read_until(&mut client, "\r\n\r\n").starts_with("HTTP/1.1 101"));
         client
     };

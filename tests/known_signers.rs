@@ -10,7 +10,7 @@ mod common;
 
 use common::exchange::{Exchange, Plan};
 use common::folder;
-use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token};
+use common::trader::{KEYS, Signed, Trader, Wish, resigned, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::{KnownSigners, Signer};
 use outcry::domain::text::parse_hex;
@@ -19,13 +19,6 @@ use serde_json::Value;
 
 /// More orders than it takes to complete a table.
 const ORDERS: usize = 80;
-
-/// The body with another signature.
-fn resigned(signed: &Signed, signature: &[u8]) -> String {
-    let (head, tail) = signed.body.split_once("\"signature\":\"").unwrap();
-    let (_, tail) = tail.split_once('"').unwrap();
-    format!("{head}\"signature\":\"{}\"{tail}", hex_text(signature))
-}
 
 /// Every way to spoil a signature, by name.
 fn spoilt(signed: &Signed) -> Vec<(String, Vec<u8>)> {
@@ -113,7 +106,7 @@ fn what_is_refused_is_refused_in_the_same_bytes_whoever_checks_it() {
     let requests: Vec<(String, Vec<u8>)> = spoilt(&signed)
         .into_iter()
         .map(|(name, signature)| {
-            let body = resigned(&signed, &signature);
+            let body = resigned(&signed.body, &signature);
             (name, site.trader.request("POST", "/order", &body))
         })
         .collect();

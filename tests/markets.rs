@@ -9,14 +9,13 @@
 mod common;
 
 use common::exchange::{Exchange, Plan, said};
-use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Signed, Trader, Wish, token};
 use common::wire::Connection;
+use common::{folder, unpacked};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 const MARKETS: &str = "data/gamma-markets-500/polymarket_markets.json.gz";
 const EVENTS: &str = "data/gamma-events-100/events.json.gz";
@@ -34,13 +33,6 @@ struct Row {
     question: String,
     closed: bool,
     tokens: Vec<String>,
-}
-
-fn unpacked(path: &Path) -> Value {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap();
-    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
 }
 
 /// Every market of both files by condition, from the newer of two rows.

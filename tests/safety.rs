@@ -253,7 +253,6 @@ fn what_one_client_sends_is_done_in_the_order_in_which_it_was_sent() {
     }
 }
 
-/// The id that a beat must show, and its answer.
 #[test]
 fn a_beat_shows_the_id_of_the_one_before_or_begins_anew() {
     let mut site = Site::start(1, 0);

@@ -6,14 +6,13 @@
 mod common;
 
 use common::exchange::{Exchange, Plan};
-use common::folder;
 use common::shared::shared;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
+use common::{folder, unpacked};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::Write;
-use std::io::Read;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -217,13 +216,6 @@ fn answers_leave_in_the_order_of_their_requests() {
     }
 }
 
-fn unpacked(path: &Path) -> Vec<Value> {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap();
-    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
 fn import(exchange: &Exchange, file: &Path) {
     let output = exchange.operator_output(&["import", "gamma", file.to_str().unwrap()]);
     assert!(output.status.success(), "{output:?}");
@@ -296,7 +288,7 @@ fn every_one_of_5711_real_markets_is_found_by_its_title_and_on_a_walk_over_all_p
     let Some(file) = shared(TITLES) else { return };
     let folder = folder();
     let exchange = dev(&folder);
-    let markets = title_markets(&unpacked(&file));
+    let markets = title_markets(unpacked(&file).as_array().unwrap());
     assert_eq!(markets.len(), MARKETS_WITH_TITLES);
     let gamma = folder.path().join("titles.json");
     let rows: Value = markets.values().cloned().collect();
@@ -349,7 +341,7 @@ fn every_one_of_100_real_events_is_found_by_title_by_question_half_typed_and_mis
     import(&exchange, &file);
     let mut connection = exchange.connect();
     let (mut asked, mut first) = ([0; 4], [0; 4]);
-    for event in &unpacked(&file) {
+    for event in unpacked(&file).as_array().unwrap() {
         let id = event["id"].as_str().unwrap();
         let title = event["title"].as_str().unwrap();
         let half: String = title.chars().take(title.chars().count() * 2 / 3).collect();

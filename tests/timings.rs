@@ -30,8 +30,7 @@ struct Site {
 impl Site {
     fn start(shards: u16, settings: &[&str]) -> Self {
         let folder = folder();
-        let plan = Plan::dev(folder.path()).flag("--flow", "0");
-        let plan = plan.set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
+        let plan = Plan::dev(folder.path()).set("cpu.policy=unpinned").set(&format!("cpu.shards={shards}"));
         let exchange = settings.iter().fold(plan, |plan, setting| plan.set(setting)).start();
         let mut connection = exchange.connect();
         let trader = Trader::new(KEYS[1], &mut connection);

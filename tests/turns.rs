@@ -12,14 +12,15 @@ mod left;
 #[path = "turns/rest.rs"]
 mod rest;
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use common::folder;
+use common::rig::{arrived, connect, while_turning};
 use common::trader::{KEYS, Signed, Trader, Wish, hex_text, token_text};
-use common::wire::Connection;
+use common::wire::{Connection, upgrade};
 use outcry::domain::{Collateral, TokenId};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
@@ -36,51 +37,19 @@ fn rig(shards: u64, ingress: u64) -> (Rig, tempfile::TempDir) {
 }
 
 fn options(data: &tempfile::TempDir, shards: u64, ingress: u64) -> Options {
-    Options {
-        listen_http: "127.0.0.1:0".into(),
-        listen_admin: "127.0.0.1:0".into(),
-        data_dir: data.path().display().to_string(),
-        journal_log_path: data.path().join("log").display().to_string(),
-        journal_segment_bytes: 4 << 20,
-        journal_durability: "committed".into(),
-        cpu_policy: "unpinned".into(),
-        cpu_shards: shards,
-        cpu_ingress: vec![ingress.to_string()],
-        ..Options::of_dev()
-    }
+    Options { cpu_ingress: vec![ingress.to_string()], ..common::rig::options(data.path(), shards) }
 }
 
 /// A trader with collateral, whose credentials the rig has made.
 fn trader(rig: &mut Rig) -> Trader {
     let port = rig.http().port();
-    let maker = std::thread::spawn(move || Trader::new(KEYS[0], &mut Connection::open(port)));
-    while !maker.is_finished() {
-        rig.turn();
-    }
-    let trader = maker.join().unwrap();
+    let trader = while_turning(rig, || Trader::new(KEYS[0], &mut Connection::open(port)));
     rig.credit(&[trader.address], Collateral(1_000_000_000)).unwrap();
     trader
 }
 
 fn bid(token: TokenId, price: u64) -> Wish<'static> {
     Wish::buy(token, price, 5_000_000)
-}
-
-fn connect(port: u16) -> TcpStream {
-    let client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-    client.set_nodelay(true).unwrap();
-    client.set_nonblocking(true).unwrap();
-    client
-}
-
-/// What has arrived, without waiting.
-fn arrived(client: &mut TcpStream) -> String {
-    let mut bytes = [0; 16 << 10];
-    match client.read(&mut bytes) {
-        Ok(count) => String::from_utf8_lossy(&bytes[..count]).into_owned(),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => String::new(),
-        Err(error) => panic!("{error}"),
-    }
 }
 
 /// Turns until something arrived; returns how many turns that took.
@@ -241,13 +210,9 @@ impl Ground {
     fn new(ingress: u64) -> Self {
         let (mut rig, data) = rig(1, ingress);
         let port = rig.http().port();
-        let traders = std::thread::spawn(move || {
+        let [mut maker, mut taker] = while_turning(&mut rig, || {
             [0, 1].map(|number: usize| Trader::new(KEYS[number], &mut Connection::open(port)))
         });
-        while !traders.is_finished() {
-            rig.turn();
-        }
-        let [mut maker, mut taker] = traders.join().unwrap();
         rig.credit(&[maker.address, taker.address], Collateral(1_000_000_000)).unwrap();
         let tokens = rig.market().unwrap().tokens;
         // Both connections carry a trading request first, so both are on the loop that is turned.
@@ -382,7 +347,7 @@ impl Followed {
         let mut clients: Vec<TcpStream> = (0..=FOLLOWERS).map(|_| connect(port)).collect();
         let follow = format!("{{\"type\":\"market\",\"assets_ids\":[\"{}\"]}}", token_text(&token));
         for client in &mut clients[1..] {
-            assert!(ask(&mut rig, client, UPGRADE).starts_with("HTTP/1.1 101"));
+            assert!(ask(&mut rig, client, &upgrade("market")).starts_with("HTTP/1.1 101"));
             let told = ask(&mut rig, client, &text_frame(&follow));
             assert!(told.contains("\"book\""), "{told}");
         }
@@ -482,7 +447,7 @@ fn who_begins_to_follow_finds_all_that_was_done_before_it_spoke() {
     let token = rig.market().unwrap().tokens[0];
     let mut clients = [connect(rig.http().port()), connect(rig.http().port())];
     let [placer, follower] = &mut clients;
-    assert!(ask(&mut rig, follower, UPGRADE).starts_with("HTTP/1.1 101"));
+    assert!(ask(&mut rig, follower, &upgrade("market")).starts_with("HTTP/1.1 101"));
     // The placer's connection gets to the shard's loop.
     let first = trader.sign(&bid(token, 1_000));
     assert!(ask(&mut rig, placer, &trader.request("POST", "/order", &first.body)).contains("\"live\""));
@@ -515,7 +480,7 @@ fn who_was_told_by_a_stream_reads_no_older_state() {
     let mut rig = Rig::start_whole(&apart).unwrap();
     let mut clients = [connect(rig.http().port()), connect(rig.http().port())];
     let [asker, follower] = &mut clients;
-    assert!(ask(&mut rig, follower, UPGRADE).starts_with("HTTP/1.1 101"));
+    assert!(ask(&mut rig, follower, &upgrade("market")).starts_with("HTTP/1.1 101"));
     let follow = "{\"type\":\"market\",\"assets_ids\":[],\"custom_feature_enabled\":true}";
     let told = ask(&mut rig, follower, &text_frame(follow));
     assert!(told.contains("\"subscribed\""), "{told}");
@@ -544,9 +509,6 @@ fn turn_one_until(rig: &mut Rig, no: usize, client: &mut TcpStream) -> String {
         assert!(Instant::now() < deadline, "no answer came");
     }
 }
-
-const UPGRADE: &[u8] = b"GET /ws/market HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
 
 /// A frame with a text, and a mask of zeros, which leaves the text as it is (RFC 6455, section 5.2).
 fn text_frame(text: &str) -> Vec<u8> {

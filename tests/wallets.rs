@@ -6,10 +6,10 @@
 mod common;
 
 use common::exchange::{Exchange, Market, Plan};
-use common::folder;
 use common::schema::Document;
 use common::trader::{KEYS, Trader, Wish, hex_text, token};
 use common::wire::{Answer, Connection};
+use common::{column, folder};
 use outcry::domain::Side;
 use serde_json::Value;
 
@@ -100,10 +100,6 @@ fn shows(row: &Value, numbers: &[(&str, f64)]) {
     for (name, number) in numbers {
         assert_eq!(row[name].as_f64(), Some(*number), "{name} {row}");
     }
-}
-
-fn column<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
-    rows.iter().map(|row| row[name].as_str().unwrap()).collect()
 }
 
 /// Mint: Alice buys 100 yes at 40, Bob 100 no. Transfer: Bob buys 20 yes of Alice at 50. Merge:

@@ -1,6 +1,7 @@
 //! `active`, `closed` and `archived` are independent: a market that is only in the catalog is not over.
 
-use crate::site::{Site, column};
+use crate::common::column;
+use crate::site::Site;
 use serde_json::{Value, json};
 
 /// A row of a market whose event has the same flags.

@@ -1,9 +1,9 @@
 //! Files of many batches: all rows arrive, in order, once; and what a broken import reports.
 
 use crate::common::exchange::{Plan, outcry, said};
-use crate::common::folder;
 use crate::common::wire::Connection;
-use crate::site::{Site, column};
+use crate::common::{column, folder};
+use crate::site::Site;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Read, Write};

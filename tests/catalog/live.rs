@@ -1,8 +1,9 @@
 //! What trading, pausing and resolving change in the next answer, and how a market fares that the
 //! operator makes.
 
+use crate::common::column;
 use crate::common::trader::{KEYS, Trader, Wish, token};
-use crate::site::{Site, column};
+use crate::site::Site;
 use outcry::domain::Side;
 use serde_json::{Value, json};
 

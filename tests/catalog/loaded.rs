@@ -13,8 +13,9 @@
 //! | `id`, `createdAt`, `updatedAt`, `startDate` where absent | made by the exchange | made by the exchange |
 
 use crate::common::shared::shared;
-use crate::site::{Site, column};
-use crate::source::{text, unpacked};
+use crate::common::{column, unpacked};
+use crate::site::Site;
+use crate::source::text;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,7 @@
 //! Wrong requests: every parameter at min-1, min, max and max+1, in one table.
 
-use crate::site::{Site, column};
+use crate::common::column;
+use crate::site::Site;
 use serde_json::{Value, json};
 
 const LISTS: &[&str] = &["/events", "/markets", "/tags", "/series", "/events/creators"];

@@ -1,6 +1,7 @@
 //! Whose part of the catalog a site sees: `creator` narrows what an answer holds at every depth.
 
-use crate::site::{Site, column};
+use crate::common::column;
+use crate::site::Site;
 use serde_json::{Value, json};
 
 const ONE: &str = "0x1111111111111111111111111111111111111111";

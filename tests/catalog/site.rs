@@ -68,8 +68,3 @@ impl Site {
         }
     }
 }
-
-/// The values of one field, in the order of the rows.
-pub fn column<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
-    rows.iter().map(|row| row[name].as_str().unwrap()).collect()
-}

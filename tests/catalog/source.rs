@@ -1,9 +1,9 @@
 //! The real rows as in their files, and what a catalog of them must contain: of several rows about
 //! one thing the newest wins, and what only an older one says stays.
 
+use crate::common::unpacked;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::Read;
 use std::path::Path;
 
 /// Everything in the files, each thing once.
@@ -21,13 +21,6 @@ pub struct Source {
     pub series: BTreeMap<String, Value>,
     /// By id.
     pub creators: BTreeMap<String, Value>,
-}
-
-pub fn unpacked(path: &Path) -> Value {
-    let mut text = String::new();
-    let file = std::fs::File::open(path).unwrap();
-    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
-    serde_json::from_str(&text).unwrap()
 }
 
 pub fn text<'a>(row: &'a Value, name: &str) -> &'a str {

@@ -1,6 +1,7 @@
 //! The catalog's form of a market and the order book's show the same tags.
 
-use crate::site::{Site, column};
+use crate::common::column;
+use crate::site::Site;
 use serde_json::{Value, json};
 
 #[test]

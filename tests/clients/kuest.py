@@ -8,7 +8,6 @@ import sys
 
 from py_clob_client.client import ClobClient
 from py_clob_client.clob_types import (
-    ApiCreds,
     AssetType,
     BalanceAllowanceParams,
     MarketOrderArgs,

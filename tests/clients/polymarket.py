@@ -9,7 +9,7 @@ import pathlib
 import sys
 
 from eth_utils import keccak, to_canonical_address, to_checksum_address
-from py_clob_client_v2 import ApiCreds, ClobClient
+from py_clob_client_v2 import ClobClient
 from py_clob_client_v2.clob_types import (
     AssetType,
     BalanceAllowanceParams,

@@ -9,6 +9,7 @@
 
 pub mod exchange;
 pub mod random;
+pub mod rig;
 pub mod schema;
 pub mod shared;
 pub mod stream;
@@ -16,6 +17,8 @@ pub mod trader;
 pub mod wire;
 
 use serde_json::Value;
+use std::io::Read;
+use std::path::Path;
 use tempfile::TempDir;
 
 /// A new folder, named after the test's file and removed when it is dropped.
@@ -27,4 +30,17 @@ pub fn folder() -> TempDir {
 #[track_caller]
 pub fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("not a text: {value}"))
+}
+
+/// The values of one field, in the order of the rows.
+pub fn column<'a>(rows: &'a [Value], name: &str) -> Vec<&'a str> {
+    rows.iter().map(|row| text(&row[name])).collect()
+}
+
+/// What a file holds that is JSON, packed.
+pub fn unpacked(path: &Path) -> Value {
+    let mut text = String::new();
+    let file = std::fs::File::open(path).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    serde_json::from_str(&text).unwrap()
 }

@@ -371,6 +371,13 @@ pub fn hex_text(bytes: &[u8]) -> String {
     out
 }
 
+/// The body of an order with another signature.
+pub fn resigned(body: &str, signature: &[u8]) -> String {
+    let (head, tail) = body.split_once("\"signature\":\"").unwrap();
+    let (_, tail) = tail.split_once('"').unwrap();
+    format!("{head}\"signature\":\"{}\"{tail}", hex_text(signature))
+}
+
 /// A token id from its decimal text.
 pub fn token(decimal: &str) -> TokenId {
     TokenId(parse_uint256(decimal.as_bytes()).unwrap())

@@ -122,6 +122,13 @@ pub fn request(method: &str, path: &str, headers: &str, body: &[u8]) -> Vec<u8> 
     bytes
 }
 
+/// The request that makes a connection a stream of this channel.
+pub fn upgrade(channel: &str) -> Vec<u8> {
+    let headers = "Upgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
+    request("GET", &format!("/ws/{channel}"), headers, b"")
+}
+
 fn parse(bytes: &[u8]) -> Option<(Answer, usize)> {
     let head_bytes = bytes.windows(4).position(|window| window == b"\r\n\r\n")? + 4;
     let head = String::from_utf8_lossy(&bytes[..head_bytes]).into_owned();

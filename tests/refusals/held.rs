@@ -1,14 +1,15 @@
 //! Refusals for which a part of the server must stand still: a log that has not been replayed yet,
 //! and a shard that nobody turns. The server runs in this process; clients reach it over loopback.
 
-use super::common::trader::{KEYS, Signed, Trader, Wish};
-use super::common::wire::{Answer, Connection};
 use super::{Scene, Seen, state_hash};
-use crate::common::folder;
+use crate::common::rig::{arrived, connect, while_turning};
+use crate::common::trader::{KEYS, Signed, Trader, Wish};
+use crate::common::wire::{Answer, Connection};
+use crate::common::{self, folder};
 use outcry::domain::{Collateral, TokenId};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::{Early, Rig};
-use std::io::{ErrorKind, Read, Write};
+use std::io::Write;
 use std::net::TcpStream;
 use std::path::Path;
 
@@ -19,28 +20,19 @@ const BATCHES: usize = 14;
 const WAY_ORDERS_MAX: usize = 192;
 const _: () = assert!((BATCHES - 1) * BATCH >= WAY_ORDERS_MAX);
 
-fn options(data_dir: &Path, shards: u64) -> Options {
-    Options {
-        listen_http: "127.0.0.1:0".into(),
-        listen_admin: "127.0.0.1:0".into(),
-        data_dir: data_dir.display().to_string(),
-        journal_log_path: data_dir.with_extension("log").display().to_string(),
-        journal_segment_bytes: 4 << 20,
-        journal_durability: "durable".into(),
-        cpu_policy: "unpinned".into(),
-        cpu_shards: shards,
-        ..Options::of_dev()
-    }
+/// What is answered is in the journal, which is read beside the server.
+fn options(folder: &Path, shards: u64) -> Options {
+    Options { journal_durability: "durable".into(), ..common::rig::options(folder, shards) }
 }
 
 /// A good order, before the log is replayed and after.
 pub(super) fn recovering() -> Seen {
     let mut scene = Scene::new(&[]);
     let order = scene.draft();
-    let Scene { exchange, plan, first, _folder, .. } = scene;
+    let Scene { exchange, plan, first, _folder: folder, .. } = scene;
     exchange.stop();
     let data_dir = plan.data_dir();
-    let mut early = Early::start(&options(&data_dir, 1)).unwrap();
+    let mut early = Early::start(&options(folder.path(), 1)).unwrap();
     let mut connection = Connection::open(early.http().port());
     let before = state_hash(&data_dir);
     let answer = first.post(&mut connection, &order.body);
@@ -56,7 +48,7 @@ pub(super) fn recovering() -> Seen {
 pub(super) fn busy() -> Seen {
     let folder = folder();
     let data_dir = folder.path().join("data");
-    let mut rig = Rig::start(&options(&data_dir, 2)).unwrap();
+    let mut rig = Rig::start(&options(folder.path(), 2)).unwrap();
     let port = rig.http().port();
     let mut trader = while_turning(&mut rig, move || Trader::new(KEYS[0], &mut Connection::open(port)));
     rig.credit(&[trader.address], Collateral(1_000_000_000)).unwrap();
@@ -117,26 +109,13 @@ fn resting(token: TokenId) -> Wish<'static> {
     Wish::buy(token, 1_000, 5_000_000)
 }
 
-/// Does `work` on another thread and meanwhile turns the first shard.
-fn while_turning<T: Send>(rig: &mut Rig, work: impl FnOnce() -> T + Send) -> T {
-    std::thread::scope(|scope| {
-        let working = scope.spawn(work);
-        while !working.is_finished() {
-            rig.turn();
-        }
-        working.join().unwrap()
-    })
-}
-
 /// As many clients as batches, all with connections on the second shard. Connections go to the
 /// shards in turn, and only those of a shard that turns get an answer.
 fn clients_of_second_shard(rig: &mut Rig, trader: &Trader) -> Vec<TcpStream> {
     let port = rig.http().port();
     let mut asking: Vec<TcpStream> = (0..2 * BATCHES)
         .map(|_| {
-            let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
-            client.set_nodelay(true).unwrap();
-            client.set_nonblocking(true).unwrap();
+            let mut client = connect(port);
             client.write_all(&trader.request("DELETE", "/orders", "[]")).unwrap();
             client
         })
@@ -169,15 +148,4 @@ fn short_answer(rig: &mut Rig, client: &mut TcpStream) -> Answer {
     let (head, body) = text.split_once("\r\n\r\n").unwrap();
     let status = head.split(' ').nth(1).unwrap().parse().unwrap();
     Answer { status, head: head.to_owned(), body: body.as_bytes().to_vec() }
-}
-
-/// What has arrived, without waiting.
-fn arrived(client: &mut TcpStream) -> String {
-    let mut bytes = [0; 16 << 10];
-    match client.read(&mut bytes) {
-        Ok(0) => panic!("the server closed a connection"),
-        Ok(count) => String::from_utf8_lossy(&bytes[..count]).into_owned(),
-        Err(error) if error.kind() == ErrorKind::WouldBlock => String::new(),
-        Err(error) => panic!("{error}"),
-    }
 }

@@ -1,7 +1,8 @@
 //! Whose order gets its signature check next.
 
-use super::{BATCH, CHECKS_PER_TURN, bid, cancel_body, connect, options, trader, turn_until};
+use super::{BATCH, CHECKS_PER_TURN, bid, cancel_body, options, trader, turn_until};
 use crate::common::folder;
+use crate::common::rig::connect;
 use crate::common::trader::{Trader, Wish};
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;

@@ -119,9 +119,6 @@ fn a_loop_rests_while_a_request_is_open_whose_client_reset_its_connection() {
 
 #[test]
 fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_before() {
-    const UPGRADE: &[u8] =
-        b"GET /ws/user HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-        Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n";
     // What is said before; whether that is answered, which a client that has closed does not take.
     let said_before = [(1, 0), (1, 21_000), (1, 60_000), (64, 0)];
     let ways = said_before.map(|before| [(before, true), (before, false)]).concat();
@@ -133,7 +130,7 @@ fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_befor
         let [mut trading, mut stream] = [(); 2].map(|()| connect(rig.http().port()));
         let said = ask(&mut rig, &mut trading, &trader.request("POST", "/order", &order.body));
         assert!(said.contains("\"live\""), "{said}");
-        assert!(ask(&mut rig, &mut stream, UPGRADE).starts_with("HTTP/1.1 101"));
+        assert!(ask(&mut rig, &mut stream, &upgrade("user")).starts_with("HTTP/1.1 101"));
         let auth = trader.stream_auth();
         let promise = format!("{{\"type\":\"user\",\"auth\":{auth},\"cancel_on_disconnect\":true}}");
         let said = ask(&mut rig, &mut stream, &text_frame(&promise));

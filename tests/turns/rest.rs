@@ -1,7 +1,9 @@
 //! When a loop rests, and how much it takes at once.
 
-use super::{PATIENCE, UPGRADE, arrived, ask, connect, options, text_frame};
+use super::{PATIENCE, ask, options, text_frame};
 use crate::common::folder;
+use crate::common::rig::{arrived, connect};
+use crate::common::wire::upgrade;
 use outcry::limits::Scope;
 use outcry::server::plan::options::Options;
 use outcry::server::rig::Rig;
@@ -18,7 +20,7 @@ fn a_loop_rests_while_a_held_client_has_sent_more_than_its_buffer_takes() {
     options.limits_scopes[Scope::StreamMessages as usize] = "1/60m".into();
     let mut rig = Rig::start_on_one_loop(&options).unwrap();
     let mut client = connect(rig.http().port());
-    assert!(ask(&mut rig, &mut client, UPGRADE).starts_with("HTTP/1.1 101"));
+    assert!(ask(&mut rig, &mut client, &upgrade("market")).starts_with("HTTP/1.1 101"));
     // One is free and one is paid for; the third is held for an hour, and whatever is behind it.
     let messages = text_frame("{\"type\":\"market\",\"assets_ids\":[]}").repeat(MESSAGES);
     client.write_all(&messages).unwrap();
