@@ -4,7 +4,7 @@
 //! frames, so that a restarted server knows which to recompute. Making a key that lives returns the
 //! same credentials again.
 
-use super::wallets::KEPT_PART;
+use super::wallets::ROWS_OF_OWNER;
 use super::{Refusal, Registrar};
 use crate::auth::{Credentials, KeyName};
 use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
@@ -130,10 +130,11 @@ impl Registrar {
         }
     }
 
-    /// A part of the rows is kept for keys that are revoked, which must always go.
+    /// A third of the rows is kept for keys of nonce 0. Such a key takes a row when it is revoked, which must always
+    /// go: there are as many rows of keys as of wallets, and every owner that can sign has three wallets to itself.
     pub(super) fn room_for_new_key(&self) -> Result<(), Refusal> {
         let free = self.writer.keys_free();
-        let kept = (free + self.registry().key_count()) / KEPT_PART;
+        let kept = (free + self.registry().key_count()) / ROWS_OF_OWNER;
         if kept < free { Ok(()) } else { Err(Refusal::KeysFull) }
     }
 

@@ -38,7 +38,7 @@ refusals! {
     LogFull = 503, "busy", "log: no room now; try again";
     /// The registry takes no more wallets. A sixteenth is kept for those that the operator credits or links.
     WalletsFull = 503, "table_full", "wallets: the table is full; raise sizes.wallets and restart";
-    /// The registry takes no more API keys. A sixteenth is kept for revocations.
+    /// The registry takes no more API keys. A third is kept for revocations.
     KeysFull = 503, "keys_full", "keys: the table is full; raise sizes.wallets and restart";
     /// The registry takes no more markets.
     MarketsFull = 503, "markets_full", "markets: the table is full; raise sizes.markets and restart";

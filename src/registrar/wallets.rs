@@ -9,11 +9,11 @@ use crate::auth::derive;
 use crate::domain::{Address, TimeMs, WalletKind, WalletNo};
 use crate::journal::layout::{Frozen, WalletAdded, WalletLinked};
 
-/// Rows that a new owner takes at most.
-const ROWS_OF_OWNER: u32 = 3;
+/// Rows that a new owner takes at most; one that can sign shares them with no other owner.
+pub(super) const ROWS_OF_OWNER: u32 = 3;
 
-/// One row in this many is kept: of wallets for those that the operator names, of keys for revocations.
-pub(super) const KEPT_PART: u32 = 16;
+/// One row in this many is kept for wallets that the operator names.
+const KEPT_PART: u32 = 16;
 
 impl Registrar {
     /// The principal with this address, added if it is unknown.

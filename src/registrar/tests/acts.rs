@@ -70,8 +70,8 @@ fn strangers_leave_rows_for_wallets_that_the_operator_names() {
 fn a_key_for_which_there_is_no_row_makes_no_owner_either() {
     let mut rig = Rig::with(48, 8, LOG_BYTES);
     let mut number = 0;
-    // A sixteenth of 48 rows is kept for revocations.
-    while 3 < rig.registrar.writer.keys_free() {
+    // A third of 48 rows is kept for revocations.
+    while 16 < rig.registrar.writer.keys_free() {
         rig.registrar.create_key(NOW, address(1 + number / 30), nonce(1 + number % 30)).expect("room");
         number += 1;
     }
@@ -82,6 +82,30 @@ fn a_key_for_which_there_is_no_row_makes_no_owner_either() {
     assert_eq!(rig.registrar.create_key(NOW, address(1), nonce(31)), Err(Refusal::KeysFull));
     let first = rig.registrar.derive_key(address(1), nonce(0)).expect("it lives").api_key;
     rig.registrar.revoke_key(NOW, owner, &first).expect("a row is kept for it");
+}
+
+#[test]
+fn every_owner_revokes_its_first_key_however_many_keys_others_made_and_revoked() {
+    for wallets in [48, 49, 50] {
+        let mut rig = Rig::with(wallets, 8, LOG_BYTES);
+        let owners: Vec<Address> = (1..17).map(address).collect();
+        for owner in &owners {
+            rig.registrar.owner(NOW, *owner).expect("three of 48");
+        }
+        let makes = |rig: &mut Rig, owner: Address| {
+            (1..32).try_for_each(|number| rig.registrar.create_key(NOW, owner, nonce(number)).map(drop))
+        };
+        let made = owners.iter().try_for_each(|owner| makes(&mut rig, *owner));
+        assert_eq!(made, Err(Refusal::KeysFull));
+        for owner in owners {
+            let principal = rig.registry().wallet_of(&owner).expect("an owner");
+            let first = rig.registrar.derive_key(owner, nonce(0)).expect("it lives").api_key;
+            assert_eq!(rig.registrar.revoke_key(NOW, principal, &first), Ok(()), "{wallets}: {principal:?}");
+        }
+        rig.follow();
+        let restarted = rig.restarted_with(wallets, 8);
+        assert_eq!(told(&restarted), told(&rig.registrar));
+    }
 }
 
 #[test]
