@@ -149,6 +149,12 @@ fn a_key_that_is_not_named_as_the_route_says_is_not_revoked() {
         let path = format!("/auth/api-key{query}");
         let answer = owner.ask(&mut connection, "DELETE", &path, "").unwrap();
         assert_eq!((answer.status, answer.json()["field"].clone()), (status, field), "{path}");
+        if status == 404 {
+            let error = format!(
+                "apiKey: {strange} is no living API key of this owner; GET /auth/api-keys lists them"
+            );
+            assert_eq!(answer.json(), json!({ "error": error, "code": "api_key_unknown" }));
+        }
     }
     exchange.stop();
 }

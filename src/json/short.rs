@@ -1,6 +1,7 @@
 //! A text of fixed size, for saying what a client sent without allocating.
 
 use super::{decimal, name};
+use crate::domain::ApiKey;
 
 /// Bytes kept: an id or an address in hex, most numbers, the start of anything longer.
 const SHORT_TEXT_BYTES: usize = 78;
@@ -77,6 +78,12 @@ impl ShortText {
     #[must_use]
     pub fn uint256(bytes: &[u8; 32]) -> Self {
         Self::pushed(|out| decimal::push_uint256(out, bytes))
+    }
+
+    /// An API key, as a UUID.
+    #[must_use]
+    pub fn uuid(key: ApiKey) -> Self {
+        Self::pushed(|out| name::push_uuid(out, key))
     }
 
     /// Bytes in hex after `0x`: an address, a digest.

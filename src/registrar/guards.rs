@@ -120,7 +120,7 @@ impl Registrar {
         match (self.guards.switches.get(&(principal, key)), shown) {
             // It went off; it can be armed again once the orders are cancelled.
             (Some(switch), Some(_)) if switch.going_off => return Err(Refusal::HeartbeatNotArmed.into()),
-            (Some(switch), None) if switch.going_off => return Err(Refusal::LogFull.into()),
+            (Some(switch), None) if switch.going_off => return Err(Refusal::SwitchGoingOff.into()),
             (Some(switch), Some(shown)) if switch.beat != shown => {
                 // A switch from before the start has no id, and takes whichever is shown.
                 if switch.beat != ApiKey::ZERO {
@@ -157,7 +157,7 @@ impl Registrar {
     pub fn disarm_switch(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
         match self.guards.switches.get(&(principal, key)) {
             None => Ok(()),
-            Some(switch) if switch.going_off => Err(Refusal::LogFull),
+            Some(switch) if switch.going_off => Err(Refusal::SwitchGoingOff),
             Some(_) => {
                 self.room_for_operator()?;
                 self.forget_switch(now, principal, key);

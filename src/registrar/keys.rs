@@ -96,7 +96,8 @@ impl Registrar {
             state.active
                 && self.identity.master.api_key(&self.key_name(owner, nonce, state.generation)) == *api_key
         };
-        let (nonce, _) = states(self.registry(), principal).find(is_meant).ok_or(Refusal::KeyUnknown)?;
+        let (nonce, _) =
+            states(self.registry(), principal).find(is_meant).ok_or(Refusal::KeyToRevokeUnknown)?;
         self.room_for_operator()?;
         if self.registry().key_of(principal, &nonce).is_none() {
             self.room_for_key_row()?;

@@ -98,7 +98,7 @@ impl Registrar {
             }
             std::hint::spin_loop();
         }
-        Err(Refusal::LogFull)
+        Err(Refusal::BalanceInUse)
     }
 
     /// Whether this was done before. Refuses orders of no amount, and what is not the same under a known reference.

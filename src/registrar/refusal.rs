@@ -57,6 +57,8 @@ refusals! {
     HeartbeatStale = 400, "heartbeat_stale", "heartbeat_id is not that of the last heartbeat; use this one";
     /// There is no armed dead-man switch: it went off, was taken away, or never was.
     HeartbeatNotArmed = 400, "heartbeat_not_armed", "the dead-man switch of this key is not armed: a heartbeat was missed and its orders were canceled, or there was none; send an empty heartbeat_id to arm it";
+    /// A heartbeat was missed, and the switch is armed again once its orders are canceled.
+    SwitchGoingOff = 503, "switch_going_off", "the dead-man switch of this key went off and its orders are being canceled; try again";
     /// There is no breaker to reset.
     BreakerUnset = 404, "breaker_not_set", "this key has no fill-rate breaker; set one first";
     /// No wallet has this address.
@@ -77,6 +79,8 @@ refusals! {
     FeeWalletSet = 409, "fee_wallet_set", "fee wallet: there is one already, and it stays";
     /// No such key, or not of this owner, or revoked already.
     KeyUnknown = 404, "key_unknown", "Could not derive api key!";
+    /// The key to be revoked is none of this owner's that live.
+    KeyToRevokeUnknown = 404, "api_key_unknown", "apiKey: {got} is no living API key of this owner; GET /auth/api-keys lists them";
     /// A credit or debit of nothing.
     AmountZero = 400, "amount_zero", "amount: 0 is not an amount; give a positive one";
     /// More than the exchange may owe in all.
@@ -84,6 +88,8 @@ refusals! {
     /// A debit of more than the wallet has. What open buys would cost is no bar, unless it was set aside
     /// (`funding = "reserved"`): those that are not covered afterwards leave their books.
     NotEnough = 409, "not_enough_balance", "amount: the wallet has less than {got}";
+    /// Orders on other shards were taking the wallet's money or giving it back; nothing was taken.
+    BalanceInUse = 503, "balance_in_use", "amount: orders are using the wallet's balance now; try again";
     /// The reference is empty or too long.
     ReferenceLength = 400, "invalid_reference", "ref: give 1 to 64 bytes";
     /// The reference stands for another credit or debit.
@@ -116,6 +122,17 @@ refusals! {
     ReadonlyKeysOfOwnerFull = 400, "too_many_readonly_keys", "this owner has 8 read-only API keys; revoke one first";
     /// The nonce is one of those that are kept for read-only keys.
     NonceKept = 400, "nonce_kept", "nonce: this one is kept for read-only keys; use another";
+}
+
+impl Refusal {
+    /// Seconds after which the same act may succeed, if waiting helps: a table that is full stays so until a restart.
+    #[must_use]
+    pub const fn retry_after_s(self) -> Option<u32> {
+        match self {
+            Self::LogFull | Self::SwitchGoingOff | Self::BalanceInUse => Some(1),
+            _ => None,
+        }
+    }
 }
 
 const _: () = assert!(size_of::<Option<Refusal>>() == 1, "a refusal travels in one byte");

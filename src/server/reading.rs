@@ -34,7 +34,7 @@ use super::requests::caller::Caller;
 use super::requests::explain::{self, Judged};
 use super::requests::toll;
 use super::threads::mesh::POST_SLOTS;
-use super::threads::message::{ActJob, ReadJob};
+use super::threads::message::{ActJob, ReadJob, Said};
 use super::trading::SIGNATURES_PER_TURN;
 use crate::auth::Verifier;
 use crate::catalog::search::Query as Search;
@@ -192,11 +192,12 @@ impl Reading {
     }
 
     /// An act came back with its answer, which may leave when `at` is acknowledged.
-    pub(crate) fn acted(&mut self, mut job: Box<ReadJob>, status: u16, body: &[u8], at: Position) {
+    pub(crate) fn acted(&mut self, mut job: Box<ReadJob>, said: &Said, at: Position) {
         self.body.clear();
-        self.body.extend_from_slice(body);
+        self.body.extend_from_slice(&said.body);
         job.at = at;
-        self.finish(job, status);
+        let retry_after_s = said.retry_after_s.or(job.toll.retry_after_s());
+        self.finish_later(job, said.status, retry_after_s);
     }
 
     /// How far frames are applied.

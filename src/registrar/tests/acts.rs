@@ -190,7 +190,7 @@ fn credentials_stay_the_same_until_they_are_revoked() {
 
         let owner = rig.registry().wallet_of(&address(1)).expect("an owner");
         assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Ok(()));
-        assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Err(Refusal::KeyUnknown));
+        assert_eq!(rig.registrar.revoke_key(NOW, owner, &made.api_key), Err(Refusal::KeyToRevokeUnknown));
         assert_eq!(rig.registrar.derive_key(address(1), nonce), Err(Refusal::KeyUnknown));
         let listed = rig.registrar.keys(owner, usize::MAX);
         assert!(listed.iter().any(|key| key.api_key == made.api_key && !key.active));
@@ -476,7 +476,9 @@ fn a_switch_that_went_off_is_armed_again_once_its_orders_are_cancelled_and_goes_
         assert_eq!(rig.registrar.next_missed(missed_ms), Some((principal, key)));
         let mut refused = |shown| rig.registrar.beat((NOW, missed_ms), principal, key, shown).err();
         assert_eq!(refused(Some(beat)), Some(Refusal::HeartbeatNotArmed.into()));
-        assert_eq!(refused(None), Some(Refusal::LogFull.into()), "its orders are being cancelled");
+        assert_eq!(refused(None), Some(Refusal::SwitchGoingOff.into()), "its orders are being cancelled");
+        let disarmed = rig.registrar.disarm_switch(NOW, principal, key);
+        assert_eq!(disarmed, Err(Refusal::SwitchGoingOff), "nor is it taken away");
         assert_eq!(rig.registrar.next_missed(missed_ms), None);
         assert!(rig.registrar.switch_went_off(NOW, principal, key));
     }

@@ -70,6 +70,14 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
             Box::new(move |rig| beat(rig, principal, key(9)))
         }
+        Refusal::SwitchGoingOff => {
+            let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+            rig.registrar.beat((NOW, 5), principal, key(0), None).expect("room");
+            assert_eq!(rig.registrar.next_missed(5 + BEAT_WITHIN_MS), Some((principal, key(0))));
+            let again = rig.registrar.beat((NOW, 5), principal, key(0), None);
+            assert_eq!(again, Err(refusal.into()));
+            Box::new(move |rig| rig.registrar.disarm_switch(NOW, principal, key(0)))
+        }
         Refusal::BreakerUnset => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
             set_breaker(&mut rig, principal, 0, 1, 1).expect("room");
@@ -120,12 +128,24 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             Box::new(|rig| rig.registrar.fee_wallet(NOW, address(8)).map(|_| ()))
         }
         Refusal::KeyUnknown => Box::new(|rig| rig.registrar.derive_key(address(1), nonce(0)).map(|_| ())),
+        Refusal::KeyToRevokeUnknown => {
+            let first = rig.registrar.create_key(NOW, address(1), nonce(0)).expect("room").api_key;
+            let [owner, other] = [1, 2].map(|byte| rig.registrar.owner(NOW, address(byte)).expect("room"));
+            assert_eq!(rig.registrar.revoke_key(NOW, other, &first), Err(refusal), "another's");
+            rig.registrar.revoke_key(NOW, owner, &first).expect("it lives");
+            Box::new(move |rig| rig.registrar.revoke_key(NOW, owner, &first))
+        }
         Refusal::AmountZero => Box::new(|rig| rig.credit(address(1), 0, "a").map(|_| ())),
         Refusal::AmountTooLarge => {
             Box::new(|rig| rig.credit(address(1), money::OUTSTANDING_MAX + 1, "a").map(|_| ()))
         }
         Refusal::NotEnough => {
             rig.credit(address(1), 5, "a").expect("room");
+            Box::new(|rig| rig.debit(address(1), 6, "b").map(|_| ()))
+        }
+        Refusal::BalanceInUse => {
+            rig.credit(address(1), 5, "a").expect("room");
+            rig.registrar.cells.begin_take(ShardNo(1));
             Box::new(|rig| rig.debit(address(1), 6, "b").map(|_| ()))
         }
         Refusal::ReferenceLength => {

@@ -9,7 +9,7 @@ use crate::server::operator::admin;
 use crate::server::operator::intake;
 use crate::server::requests::refusal;
 use crate::server::threads::mesh::RING_SLOTS;
-use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Ticket};
+use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Said, Ticket};
 use crate::shard::Placed;
 
 /// Turns in which a shard's loop reads a whole ring.
@@ -30,8 +30,7 @@ pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
 
 /// Refuses an act for which there is no room now.
 pub(crate) fn busy(core: &mut CoreLoop, job: ActJob) {
-    let wire = Reject::Busy.wire();
-    answer(core, job, wire.status, &refusal::body(&wire));
+    answer(core, job, refusal::busy());
 }
 
 /// Sends again the server's own acts and the confirmations for which there was no room.
@@ -65,7 +64,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             Purpose::Order(ticket) => placed(core, ticket, &result, job.at),
             _ => unreachable!("only orders are placed"),
         },
-        Report::Answer(status, body) => {
+        Report::Answer(said) => {
             let topology = &core.shared.plan.topology;
             let (trading, shards) = (topology.trading_loops(), usize::from(topology.shards));
             let confirms = match job.binding {
@@ -75,11 +74,11 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             };
             let asked = job.confirm_next;
             if confirms <= asked {
-                return answer(core, *job, status, &body);
+                return answer(core, *job, said);
             }
             // What loops judged before the act is on its way to the shards once all of them have confirmed it.
             let turns = if asked < trading { 0 } else { RING_TURNS };
-            job.errand = Some(once_rings_are_read(turns, status, body));
+            job.errand = Some(once_rings_are_read(turns, said));
             job.confirm_next += 1;
             // It is done: only its answer waits.
             send_or_keep(core, asked % trading, job);
@@ -88,10 +87,10 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
 }
 
 /// Answers after so many more turns of a shard's loop, after [`RING_TURNS`] with all read that its rings held.
-fn once_rings_are_read(turns: usize, status: u16, body: Vec<u8>) -> Errand {
+fn once_rings_are_read(turns: usize, said: Said) -> Errand {
     Box::new(move |trade, _| match turns.checked_sub(1) {
-        None => Report::Answer(status, body),
-        Some(turns) => trade.go_on_here(once_rings_are_read(turns, status, body)),
+        None => Report::Answer(said),
+        Some(turns) => trade.go_on_here(once_rings_are_read(turns, said)),
     })
 }
 
@@ -100,11 +99,14 @@ fn once_rings_are_read(turns: usize, status: u16, body: Vec<u8>) -> Errand {
 pub(crate) fn cancels_only(core: &mut CoreLoop) {
     let errand: Errand = Box::new(|trade, now| {
         if trade.registry.exchange_mode() == Mode::Closed {
-            return Report::Answer(200, Vec::new());
+            return Report::done(Vec::new());
         }
         match trade.own_registrar().set_exchange_mode(now, Mode::CancelOnly) {
-            Ok(()) => Report::Answer(200, Vec::new()),
-            Err(refusal) => Report::Answer(refusal.wire().status, refusal.to_string().into_bytes()),
+            Ok(()) => Report::done(Vec::new()),
+            Err(refusal) => {
+                let body = refusal.to_string().into_bytes();
+                Report::Answer(Said { status: refusal.wire().status, retry_after_s: None, body })
+            }
         }
     });
     send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
@@ -115,8 +117,9 @@ fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
     trade.expect("orders come back to the loop that took them").placed(ticket, placed, at);
 }
 
-fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
+fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
     let at = job.at;
+    let (status, body) = (said.status, &said.body);
     match job.purpose {
         Purpose::House if status == 200 => {}
         Purpose::House => {
@@ -140,12 +143,12 @@ fn answer(core: &mut CoreLoop, job: ActJob, status: u16, body: &[u8]) {
         Purpose::Request(work) => {
             let trade = core.trade.as_mut();
             let trade = trade.expect("acts come back to the loop that took them");
-            trade.told_of_act(work, status, body.to_vec(), at);
+            trade.told_of_act(work, said, at);
         }
         Purpose::Order(_) => unreachable!("an order is answered by what it came to"),
         Purpose::Reader(read) => {
             let reading = core.follows.reading_mut();
-            reading.expect("acts come back to the reader's loop").acted(read, status, body, at);
+            reading.expect("acts come back to the reader's loop").acted(read, &said, at);
         }
     }
 }

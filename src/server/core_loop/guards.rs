@@ -137,7 +137,7 @@ fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
                 (RemovalReason::HeartbeatMissed, Some(key)) => {
                     Report::Next(REGISTRAR_LOOP, went_off((principal, key)))
                 }
-                _ => Report::Answer(200, Vec::new()),
+                _ => Report::done(Vec::new()),
             }
         };
         // While its breaker is tripped a key gets no new orders, but one may have been judged just before that.
@@ -155,7 +155,7 @@ fn went_off(name: KeyName) -> Errand {
         let (principal, key) = name;
         let registrar = trade.own_registrar();
         if registrar.switch_went_off(now, principal, key) {
-            Report::Answer(200, Vec::new())
+            Report::done(Vec::new())
         } else {
             Report::Next(REGISTRAR_LOOP, went_off(name))
         }

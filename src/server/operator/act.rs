@@ -17,7 +17,7 @@ use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
 use crate::server::requests::refusal;
 use crate::server::requests::request::Request;
-use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
+use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report, Said};
 use crate::server::trading::Trade;
 use crate::shard::OrderScope;
 
@@ -271,7 +271,7 @@ pub(super) fn said(write: impl FnOnce(&mut Writer<'_>)) -> Report {
     json.open_object();
     write(&mut json);
     json.close_object();
-    Report::Answer(200, body)
+    Report::done(body)
 }
 
 /// The answer to what the registrar refused; `got` is what it was about.
@@ -292,7 +292,7 @@ pub(super) fn say_refusal(status: u16, code: &str, error: &str) -> Report {
     let mut json = Writer::new(&mut body);
     refusal::write_words(json.open_object(), error, code);
     json.close_object();
-    Report::Answer(status, body)
+    Report::Answer(Said { status, retry_after_s: None, body })
 }
 
 /// `0x` and lower-case hex.

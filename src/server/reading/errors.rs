@@ -87,7 +87,7 @@ fn sections() -> Vec<Section> {
         PLAIN.iter().map(|&(status, code, text, meaning)| row((status, code, text, text), meaning, None));
     let acts = Refusal::ALL.iter().map(|refusal| {
         let wire = refusal.wire();
-        row((wire.status, wire.code, wire.error, wire.error), refusal.meaning(), None)
+        row((wire.status, wire.code, wire.error, wire.error), refusal.meaning(), refusal.retry_after_s())
     });
     vec![
         section(

@@ -64,7 +64,7 @@ pub(super) fn of_wallet(
             registrar.derive_key(proof.address, proof.nonce)
         };
         match made {
-            Ok(credentials) => Report::Answer(200, trio(&credentials)),
+            Ok(credentials) => Report::done(trio(&credentials)),
             Err(refusal) => refusal::report_of(refusal, ShortText::hex(&proof.address.0).as_str()),
         }
     });
@@ -96,7 +96,7 @@ pub(super) fn of_readonly(
                 })
             }),
         };
-        told.map_or_else(refusal::report, |body| Report::Answer(200, body))
+        told.map_or_else(refusal::report, Report::done)
     });
     // Read-only keys are looked up where the reader is, which this answer passes: nobody else has to
     // have seen it.
@@ -163,7 +163,7 @@ pub(super) fn list(caller: &Caller, query: &Query<'_>, job: Box<ReadJob>) -> Act
         let revoked_max = if metadata && revoked { REVOKED_LISTED_MAX } else { 0 };
         let keys = trade.own_registrar().keys(principal, revoked_max);
         let ids = || keys.iter().map(|key| key.api_key).collect::<Vec<_>>();
-        Report::Answer(200, if metadata { records(&keys) } else { listed("apiKeys", &ids(), wrapped) })
+        Report::done(if metadata { records(&keys) } else { listed("apiKeys", &ids(), wrapped) })
     });
     ActJob::new(Purpose::Reader(job), Binding::Nobody, errand)
 }
@@ -174,9 +174,9 @@ pub(super) fn revoke(caller: &Caller, meant: ApiKey, job: Box<ReadJob>) -> ActJo
     let errand: Errand =
         Box::new(move |trade, now| match trade.own_registrar().revoke_key(now, principal, &meant) {
             // Polymarket's clients know this word alone.
-            Ok(()) if dialect == Dialect::Poly => Report::Answer(200, b"\"OK\"".to_vec()),
-            Ok(()) => Report::Answer(200, b"{\"revoked\":true}".to_vec()),
-            Err(refusal) => refusal::report(refusal),
+            Ok(()) if dialect == Dialect::Poly => Report::done(b"\"OK\"".to_vec()),
+            Ok(()) => Report::done(b"{\"revoked\":true}".to_vec()),
+            Err(refusal) => refusal::report_of(refusal, ShortText::uuid(meant).as_str()),
         });
     ActJob::new(Purpose::Reader(job), Binding::EveryShard, errand)
 }

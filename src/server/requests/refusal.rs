@@ -2,53 +2,52 @@
 //!
 //! Trading's refusals, which say more of an order, are `crate::json::answer`'s.
 
+use crate::domain::Reject;
 use crate::domain::reject::Wire;
-use crate::http::respond::retry_after_s;
 use crate::json::Writer;
 use crate::registrar::Refusal;
-use crate::server::threads::message::Report;
+use crate::server::threads::message::{Report, Said};
 
 /// The fields that every refusal begins with.
 pub(crate) fn write_words(json: &mut Writer<'_>, error: &str, code: &str) {
     json.key("error").text(error).key("code").text(code);
 }
 
-/// The fields of a refusal by its row: its words, and after how many seconds to ask again, if its status says that.
-pub(crate) fn write(json: &mut Writer<'_>, wire: &Wire) {
-    write_as(json, wire, wire.error);
+/// The fields of what the registrar refused: its words, and after how many seconds to ask again, if waiting helps.
+pub(crate) fn write(json: &mut Writer<'_>, refusal: Refusal) {
+    write_as(json, refusal.wire().error, refusal.wire().code, refusal.retry_after_s());
 }
 
-fn write_as(json: &mut Writer<'_>, wire: &Wire, error: &str) {
-    write_words(json, error, wire.code);
-    if let Some(seconds) = retry_after_s(wire.status) {
+fn write_as(json: &mut Writer<'_>, error: &str, code: &str, retry_after_s: Option<u32>) {
+    write_words(json, error, code);
+    if let Some(seconds) = retry_after_s {
         json.key("retry_after_seconds").number(seconds.into());
     }
 }
 
-/// An object with these fields.
-pub(crate) fn body(wire: &Wire) -> Vec<u8> {
-    body_of(wire, wire.error)
+fn said(wire: &Wire, error: &str, retry_after_s: Option<u32>) -> Said {
+    let mut body = Vec::new();
+    let mut json = Writer::new(&mut body);
+    write_as(json.open_object(), error, wire.code, retry_after_s);
+    json.close_object();
+    Said { status: wire.status, retry_after_s, body }
 }
 
-fn body_of(wire: &Wire, error: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut json = Writer::new(&mut out);
-    write_as(json.open_object(), wire, error);
-    json.close_object();
-    out
+/// What an act is answered with for which there is no room now.
+pub(crate) fn busy() -> Said {
+    let wire = Reject::Busy.wire();
+    said(&wire, wire.error, Reject::Busy.retry_after_s())
 }
 
 /// What is reported of an act that the registrar refused.
 pub(crate) fn report(refusal: Refusal) -> Report {
-    let wire = refusal.wire();
-    Report::Answer(wire.status, body(&wire))
+    report_of(refusal, "")
 }
 
 /// The same, of a refusal whose words name what was `got`.
 pub(crate) fn report_of(refusal: Refusal, got: &str) -> Report {
     let wire = refusal.wire();
-    let error = wire.error.replace("{got}", got);
-    Report::Answer(wire.status, body_of(&wire, &error))
+    Report::Answer(said(&wire, &wire.error.replace("{got}", got), refusal.retry_after_s()))
 }
 
 #[cfg(test)]
@@ -56,11 +55,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_refusal_says_when_to_ask_again_if_there_was_no_room() {
-        let said = |refusal: Refusal| String::from_utf8(body(&refusal.wire())).expect("JSON is text");
-        let full = said(Refusal::LogFull);
-        assert!(full.starts_with(r#"{"error":""#), "{full}");
-        assert!(full.ends_with(r#","retry_after_seconds":1}"#), "{full}");
-        assert!(!said(Refusal::KeyUnknown).contains("retry_after_seconds"));
+    fn a_refusal_says_when_to_ask_again_if_waiting_helps() {
+        for (refusal, seconds) in [
+            (Refusal::LogFull, Some(1)),
+            (Refusal::SwitchGoingOff, Some(1)),
+            (Refusal::BalanceInUse, Some(1)),
+            (Refusal::KeysFull, None),
+            (Refusal::WalletsFull, None),
+            (Refusal::BreakersFull, None),
+            (Refusal::KeyUnknown, None),
+        ] {
+            let Report::Answer(said) = report(refusal) else { unreachable!("a refusal is an answer") };
+            let body = String::from_utf8(said.body).expect("JSON is text");
+            assert!(body.starts_with(r#"{"error":""#), "{body}");
+            assert_eq!(body.ends_with(r#","retry_after_seconds":1}"#), seconds.is_some(), "{body}");
+            assert_eq!((said.status, said.retry_after_s), (refusal.wire().status, seconds), "{body}");
+        }
     }
 }

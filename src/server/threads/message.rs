@@ -138,14 +138,32 @@ pub(crate) type Errand = Box<dyn FnOnce(&mut Trade, TimeMs) -> Report + Send>;
 
 /// What came of an errand.
 pub(crate) enum Report {
-    /// The answer: an HTTP status and a JSON body.
-    Answer(u16, Vec<u8>),
+    /// The answer.
+    Answer(Said),
     /// Something else must be done on that loop before there is an answer.
     Next(usize, Errand),
     /// An import goes on with this where the registrar is, when the log has room for it.
     WhenRoom(Errand),
     /// What became of an order.
     Placed(Placed),
+}
+
+impl Report {
+    /// It is done; this is the body.
+    pub(crate) const fn done(body: Vec<u8>) -> Self {
+        Self::Answer(Said { status: 200, retry_after_s: None, body })
+    }
+}
+
+/// What an act is answered with.
+#[derive(Debug)]
+pub(crate) struct Said {
+    /// The HTTP status.
+    pub(crate) status: u16,
+    /// When to ask again, in seconds, if waiting helps.
+    pub(crate) retry_after_s: Option<u32>,
+    /// JSON.
+    pub(crate) body: Vec<u8>,
 }
 
 /// Whom an act's answer is for.

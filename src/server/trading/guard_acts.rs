@@ -13,7 +13,7 @@ use crate::server::core_loop::REGISTRAR_LOOP;
 use crate::server::requests::caller::Caller;
 use crate::server::requests::refusal;
 use crate::server::threads::mesh::Mesh;
-use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report};
+use crate::server::threads::message::{ActJob, Binding, Errand, Letter, Purpose, Report, Said};
 
 /// What a key-holder asks of its guards.
 #[derive(Clone, Copy, Debug)]
@@ -41,17 +41,16 @@ impl Trade {
         let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
         let job = Box::new(ActJob::new(Purpose::Request(work), Binding::Nobody, errand));
         if mesh.post(REGISTRAR_LOOP, Letter::Act(job)).is_err() {
-            let wire = Reject::Busy.wire();
-            self.told_of_act(work, wire.status, refusal::body(&wire), Position(0));
+            self.told_of_act(work, refusal::busy(), Position(0));
         }
         Ok(work)
     }
 
     /// Takes what the registrar said.
-    pub(in crate::server) fn told_of_act(&mut self, work: u32, status: u16, body: Vec<u8>, at: Position) {
+    pub(in crate::server) fn told_of_act(&mut self, work: u32, said: Said, at: Position) {
         let pending = self.works.work(work);
         pending.decided_at(at);
-        pending.told = (status, body);
+        pending.said = Some(said);
         self.works.came(work);
     }
 }
@@ -113,7 +112,7 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
     let done = match asked {
         Asked::Beat { shown } => return beat(registrar, (now, steady_ms), principal, key, shown),
         Asked::StopBeating => match registrar.disarm_switch(now, principal, key) {
-            Ok(()) => return Report::Answer(200, b"{\"heartbeat_id\":\"\"}".to_vec()),
+            Ok(()) => return Report::done(b"{\"heartbeat_id\":\"\"}".to_vec()),
             Err(refusal) => Err(refusal),
         },
         Asked::SetBreaker(state) => registrar.set_breaker(now, principal, key, state),
@@ -121,7 +120,7 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
         Asked::ShowBreaker => Ok(()),
     };
     match done {
-        Ok(()) => Report::Answer(200, breaker(registrar.registry(), &key, now)),
+        Ok(()) => Report::done(breaker(registrar.registry(), &key, now)),
         Err(refusal) => refusal::report(refusal),
     }
 }
@@ -136,15 +135,14 @@ fn beat(
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object();
-    let status = match registrar.beat((now, steady_ms), principal, key, shown) {
+    let (status, retry_after_s) = match registrar.beat((now, steady_ms), principal, key, shown) {
         Ok(id) => {
             json.key("status").text("ok").key("heartbeat_id").uuid(id);
             json.key("cancels_after_ms").number(BEAT_WITHIN_MS);
-            200
+            (200, None)
         }
         Err(BeatRefusal { refusal, valid }) => {
-            let wire = refusal.wire();
-            refusal::write(&mut json, &wire);
+            refusal::write(&mut json, refusal);
             if refusal == Refusal::HeartbeatStale {
                 // The text by which the venue's client knows that the id beside it is the good one.
                 json.key("error_msg").text("Invalid Heartbeat ID");
@@ -154,11 +152,11 @@ fn beat(
                 Some(id) => json.uuid(id),
                 None => json.text(""),
             };
-            wire.status
+            (refusal.wire().status, refusal.retry_after_s())
         }
     };
     json.close_object();
-    Report::Answer(status, out)
+    Report::Answer(Said { status, retry_after_s, body: out })
 }
 
 /// How a key's breaker stands; all zeros if it has none.

@@ -2,7 +2,7 @@
 
 use super::work::{Form, Item, Outcome, Refused, Work};
 use crate::domain::{Dialect, Reject};
-use crate::http::respond::{ContentType, Extras, Response, retry_after_s};
+use crate::http::respond::{ContentType, Extras, Response};
 use crate::json::Writer;
 use crate::json::answer::{self, Accepted};
 use crate::server::core_loop::connection_word;
@@ -118,11 +118,10 @@ fn orders(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
 }
 
 fn told(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
-    let work = decided.work;
-    let (status, body) = (work.told.0, &work.told.1);
-    let extras = Extras { retry_after_s: retry_after_s(status), ..extras(decided, None) };
-    let response = Response::begin(out, status, ContentType::Json, &extras);
-    out.extend_from_slice(body);
+    let said = decided.work.said.as_ref().expect("it is answered once the registrar has spoken");
+    let extras = Extras { retry_after_s: said.retry_after_s, ..extras(decided, None) };
+    let response = Response::begin(out, said.status, ContentType::Json, &extras);
+    out.extend_from_slice(&said.body);
     response.finish(out)
 }
 

@@ -16,6 +16,7 @@ use crate::json::answer::{NotCancelled, Refusal, TradeName};
 use crate::json::read::ORDERS_MAX;
 use crate::server::connections::Client;
 use crate::server::requests::explain::Explanation;
+use crate::server::threads::message::Said;
 use crate::stats::Laps;
 
 /// Trading requests under way on one loop.
@@ -167,8 +168,8 @@ pub(crate) struct Work {
     pub(crate) short: bool,
     /// Those of them for which some shard left no tombstone, in any order, perhaps repeated.
     pub(crate) unburied: Vec<OrderId>,
-    /// What the registrar said: a status and a body, if it was asked.
-    pub(crate) told: (u16, Vec<u8>),
+    /// What the registrar said, if it was asked.
+    pub(crate) said: Option<Said>,
     /// What came of it, if it is a replace.
     pub(crate) replace: ReplaceEnd,
     /// It sends wide jobs.
@@ -202,7 +203,7 @@ impl Work {
             round: Round::Looking,
             short: false,
             unburied: Vec::with_capacity(IDS_KEPT),
-            told: (0, Vec::new()),
+            said: None,
             replace: ReplaceEnd::default(),
             is_wide: false,
             open: 0,
