@@ -69,7 +69,8 @@ pub struct Registry {
     market_by_condition: Index,
     market_by_id: Index,
     breakers: Table<BreakerRow>,
-    breaker_by_key: Index,
+    /// Each owner's first breaker, from which the others are reached.
+    breaker_by_owner: Index,
     /// How many breakers are set.
     breakers_set: AtomicU32,
     /// How often any breaker has tripped.
@@ -100,7 +101,7 @@ impl Registry {
             market_by_condition: Index::with_capacity(markets),
             market_by_id: Index::with_capacity(markets),
             breakers: Table::with_capacity(BREAKERS_MAX),
-            breaker_by_key: Index::with_capacity(BREAKERS_MAX),
+            breaker_by_owner: Index::with_capacity(BREAKERS_MAX),
             breakers_set: AtomicU32::new(0),
             trips: AtomicU32::new(0),
             exchange_mode: AtomicU8::new(Mode::Open as u8),
@@ -190,16 +191,24 @@ impl Registry {
         self.keys.count()
     }
 
-    /// The fill-rate breaker of a key, if it ever had one.
+    /// The fill-rate breaker of a key of this owner. It may have been taken away since.
     #[must_use]
-    pub fn breaker(&self, key: &ApiKey) -> Option<&BreakerRow> {
-        let same = |number| self.breakers.row(number).key == *key;
-        self.breaker_by_key.find(key.as_bytes(), same).map(|number| self.breakers.row(number))
+    pub fn breaker(&self, principal: WalletNo, key: &ApiKey) -> Option<&BreakerRow> {
+        self.breakers_of(principal).find(|row| row.key() == *key)
     }
 
-    /// Counts a fill of an order that came with `key`, which may trip that key's breaker.
-    pub fn count_fill(&self, key: &ApiKey, shares: Shares, now: TimeMs) {
-        if self.any_breaker() && self.breaker(key).is_some_and(|row| row.count(shares, now)) {
+    /// The rows of an owner's breakers; those of breakers that were taken away too.
+    pub fn breakers_of(&self, principal: WalletNo) -> impl Iterator<Item = &BreakerRow> + '_ {
+        let same = |number| self.breakers.row(number).principal == principal;
+        let first = self.breaker_by_owner.find(&principal.0.to_le_bytes(), same);
+        std::iter::successors(first.map(|number| self.breakers.row(number)), |row| {
+            row.next().map(|number| self.breakers.row(number))
+        })
+    }
+
+    /// Counts a fill of an owner's order that came with `key`, which may trip that key's breaker.
+    pub fn count_fill(&self, principal: WalletNo, key: &ApiKey, shares: Shares, now: TimeMs) {
+        if self.any_breaker() && self.breaker(principal, key).is_some_and(|row| row.count(shares, now)) {
             // Release pairs with the acquire in `trips`: a reader that sees the number sees the row.
             self.trips.fetch_add(1, Ordering::Release);
         }
@@ -211,10 +220,10 @@ impl Registry {
         self.breakers_set.load(Ordering::Acquire) != 0
     }
 
-    /// Whether the breaker of `key` has tripped and was not reset.
+    /// Whether the breaker of this owner's `key` has tripped and was not reset.
     #[must_use]
-    pub fn has_tripped(&self, key: &ApiKey) -> bool {
-        self.any_breaker() && self.breaker(key).is_some_and(BreakerRow::is_tripped)
+    pub fn has_tripped(&self, principal: WalletNo, key: &ApiKey) -> bool {
+        self.any_breaker() && self.breaker(principal, key).is_some_and(BreakerRow::is_tripped)
     }
 
     /// How often any breaker has tripped since the start.
@@ -223,7 +232,7 @@ impl Registry {
         self.trips.load(Ordering::Acquire)
     }
 
-    /// Every breaker that there ever was.
+    /// The row of every breaker; those of breakers that were taken away too.
     pub fn breakers(&self) -> impl Iterator<Item = &BreakerRow> {
         (0..self.breakers.count()).map(|number| self.breakers.row(number))
     }

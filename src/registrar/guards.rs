@@ -21,12 +21,11 @@ pub const BEAT_WITHIN_MS: u64 = 15_000;
 /// An owner and one of its keys.
 type KeyName = (WalletNo, ApiKey);
 
-/// The most keys of one owner that get a breaker between two starts, revoked ones included: as many as an owner may
-/// have at a time.
-const BREAKERS_OF_OWNER_MAX: usize = 32;
+/// The most breakers of one owner at a time: one for each key that it may have.
+const BREAKERS_OF_OWNER_MAX: usize = super::keys::KEYS_OF_OWNER_MAX;
 
-/// Breakers that are kept for owners to whom the operator once gave money. Anybody can be an owner without any, and one
-/// that never had money has no fills to guard against.
+/// Rows of breakers that are kept for owners to whom the operator once gave money. Anybody can be an owner without
+/// any, and one that never had money has no fills to guard against.
 const KEPT_FOR_CREDITED: u32 = BREAKERS_MAX / 2;
 
 /// An armed switch.
@@ -216,39 +215,49 @@ impl Registrar {
         if !takes_away && !(1..=INTERVAL_MS_MAX).contains(&state.interval_ms) {
             return Err(Refusal::BreakerInterval);
         }
-        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
+        let known = self.breaker(principal, &key);
         if takes_away && known.quantity.is_zero() {
             return Ok(());
         }
         self.room_for_user()?;
-        if self.registry().breaker(&key).is_none() {
+        if known.quantity.is_zero() {
             self.room_for_breaker(principal)?;
         }
         let interval_ms = if takes_away { 0 } else { state.interval_ms };
         let state = BreakerState { quantity: state.quantity, interval_ms, tripped: false };
         self.write_breaker(now, principal, key, state);
         self.writer.set_breaker(principal, key, state).expect("the room was looked at");
-        self.writer.reset_breaker(&key);
+        self.writer.reset_breaker(principal, &key);
         self.guards.tripped.remove(&key);
         Ok(())
     }
 
+    /// How the breaker of a key stands; all zeros if it has none.
+    fn breaker(&self, principal: WalletNo, key: &ApiKey) -> BreakerState {
+        self.registry().breaker(principal, key).map(BreakerRow::state).unwrap_or_default()
+    }
+
+    /// Room for one more breaker: one of the owner's rows that no breaker is set in, or a new row.
     fn room_for_breaker(&self, principal: WalletNo) -> Result<(), Refusal> {
+        if self.registry().breakers_of(principal).any(|row| !row.is_set()) {
+            return Ok(());
+        }
+        if BREAKERS_OF_OWNER_MAX <= self.registry().breakers_of(principal).count() {
+            return Err(Refusal::BreakersOfOwnerFull);
+        }
         let kept = if self.was_credited(principal) { 0 } else { KEPT_FOR_CREDITED };
-        let of_owner = || self.registry().breakers().filter(|row| row.principal == principal).count();
-        let room = kept < self.writer.breakers_free() && of_owner() < BREAKERS_OF_OWNER_MAX;
-        if room { Ok(()) } else { Err(Refusal::BreakersFull) }
+        if kept < self.writer.breakers_free() { Ok(()) } else { Err(Refusal::BreakersFull) }
     }
 
     /// Resets a key's breaker: it counts from nothing and its key may place orders again.
     pub fn reset_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) -> Result<(), Refusal> {
-        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
+        let known = self.breaker(principal, &key);
         if known.quantity.is_zero() {
             return Err(Refusal::BreakerUnset);
         }
         self.room_for_user()?;
         self.write_breaker(now, principal, key, BreakerState { tripped: false, ..known });
-        self.writer.reset_breaker(&key);
+        self.writer.reset_breaker(principal, &key);
         self.guards.tripped.remove(&key);
         Ok(())
     }
@@ -262,9 +271,9 @@ impl Registrar {
         if trips == self.guards.trips_seen || self.room_for_operator().is_err() {
             return None;
         }
-        let new = |key: &ApiKey| !self.guards.tripped.contains(key);
-        let tripped = self.registry().breakers().find(|row| row.state().tripped && new(&row.key));
-        let Some((principal, key, state)) = tripped.map(|row| (row.principal, row.key, row.state())) else {
+        let new = |key: ApiKey| !self.guards.tripped.contains(&key);
+        let tripped = self.registry().breakers().find(|row| row.state().tripped && new(row.key()));
+        let Some((principal, key, state)) = tripped.map(|row| (row.principal, row.key(), row.state())) else {
             self.guards.trips_seen = trips;
             return None;
         };
@@ -282,8 +291,7 @@ impl Registrar {
 
     /// Takes away the breaker of a key that is revoked.
     pub(super) fn drop_breaker(&mut self, now: TimeMs, principal: WalletNo, key: ApiKey) {
-        let known = self.registry().breaker(&key).map(BreakerRow::state).unwrap_or_default();
-        if !known.quantity.is_zero() {
+        if !self.breaker(principal, &key).quantity.is_zero() {
             self.write_breaker(now, principal, key, BreakerState::default());
             self.writer.set_breaker(principal, key, BreakerState::default()).expect("it has a row");
             self.guards.tripped.remove(&key);

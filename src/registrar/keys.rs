@@ -12,7 +12,7 @@ use crate::journal::layout::KeyChanged;
 use crate::registry::{KeyState, Registry};
 
 /// The most keys of one owner. A request that names a key costs one HMAC for each of them at worst.
-const KEYS_OF_OWNER_MAX: usize = 32;
+pub(super) const KEYS_OF_OWNER_MAX: usize = 32;
 
 /// A key as its owner sees it in a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -46,9 +46,11 @@ refusals! {
     EventsFull = 503, "events_full", "events: the table is full";
     /// This principal has as many API keys as one may have.
     KeysOfOwnerFull = 400, "too_many_keys", "nonce: this owner has 32 API keys; use one of them again";
-    /// There are as many fill-rate breakers as there may be, or as one owner may have had
-    /// since the start (32). Half is kept for owners that the operator ever credited.
+    /// There are as many fill-rate breakers as there may be; one that was taken away has its place until a restart,
+    /// for another of its owner's. Half is kept for owners that the operator ever credited.
     BreakersFull = 503, "breakers_full", "breakers: there is no room for another; use a key again that has one";
+    /// This owner has as many fill-rate breakers as one may have.
+    BreakersOfOwnerFull = 400, "too_many_breakers", "breakers: this owner has 32; take one away first";
     /// A breaker that no fill could trip.
     BreakerQuantity = 400, "breaker_quantity", "quantity: at most 1000000000 shares";
     /// A breaker without an interval, or with one that is too long.

@@ -158,8 +158,8 @@ fn told(registrar: &Registrar) -> String {
     for number in (0..registry.market_count()).map(MarketNo) {
         write!(told, "\n{:?}", registry.market(number)).expect("texts grow");
     }
-    for row in registry.breakers().filter(|row| !row.state().quantity.is_zero()) {
-        write!(told, "\n{:?} {:?} {:?}", row.principal, row.key, row.state()).expect("texts grow");
+    for row in registry.breakers().filter(|row| row.is_set()) {
+        write!(told, "\n{:?} {:?} {:?}", row.principal, row.key(), row.state()).expect("texts grow");
     }
     write!(told, "\n{:?}", registrar.switches().collect::<Vec<_>>()).expect("texts grow");
     let mut references: Vec<_> = registrar.references.iter().collect();

@@ -3,8 +3,9 @@
 //! A breaker trips when the fills of its key within its interval reach its quantity. Time is cut
 //! into windows of an eighth of the interval, of which the newest nine count, so every fill of the
 //! last interval is counted: a breaker never trips later than its rule says, but may count fills that
-//! are older by an eighth of the interval. If the clock was set back by an interval or less, what was
-//! filled before still counts. A window's count is one word that all shards add to:
+//! are older by a window. Windows have whole milliseconds, an eighth of the interval rounded up: with an
+//! interval of 1 ms, fills of the last 9 ms may count. If the clock was set back by an interval or less,
+//! what was filled before still counts. A window's count is one word that all shards add to:
 //!
 //! | bits | hold |
 //! |-----:|------|
@@ -12,11 +13,17 @@
 //! |   40 | thousandths of shares, each fill rounded up; full above a billion shares, which trips any |
 //!
 //! Counting costs two lookups a fill, and one load while nobody has a breaker.
+//!
+//! An owner's rows are a list, which only grows; of a breaker that is taken away, the row goes to the next key of
+//! its owner that gets one. So an owner never has more rows than it had breakers at a time. A shard that found the
+//! row for the key that had it before may count one more fill, of the same owner, for the new one.
 
+use super::NONE;
+use super::rows::some_number;
 use crate::domain::{ApiKey, BreakerState, Shares, TimeMs, WalletNo};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering, fence};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 
-/// The most keys that get a breaker between two starts: 128 bytes each.
+/// The most rows of breakers: 128 bytes each.
 pub const BREAKERS_MAX: u32 = 16_384;
 
 /// The longest interval: a day.
@@ -39,10 +46,12 @@ const _: () = assert!(QUANTITY_MAX.0 / UNIT <= COUNT_MAX, "a full window trips t
 /// One key's breaker.
 #[derive(Debug)]
 pub struct BreakerRow {
-    /// The key.
-    pub key: ApiKey,
+    /// The key, in halves.
+    key: [AtomicU64; 2],
     /// The key's owner.
     pub principal: WalletNo,
+    /// The owner's next row, or [`NONE`].
+    next: AtomicU32,
     /// Millionths of shares; 0 while there is no breaker.
     quantity: AtomicU64,
     interval_ms: AtomicU64,
@@ -53,13 +62,44 @@ pub struct BreakerRow {
 impl BreakerRow {
     pub(super) fn new(principal: WalletNo, key: ApiKey) -> Self {
         Self {
-            key,
+            key: halves(key).map(AtomicU64::new),
             principal,
+            next: AtomicU32::new(NONE),
             quantity: AtomicU64::new(0),
             interval_ms: AtomicU64::new(1),
             tripped: AtomicBool::new(false),
             windows: [const { AtomicU64::new(0) }; WINDOWS],
         }
+    }
+
+    /// The key that has the row. While the row changes hands it may read as halves of two keys, a name that no key has.
+    #[must_use]
+    pub fn key(&self) -> ApiKey {
+        let [low, high] = self.key.each_ref().map(|half| u128::from(half.load(Ordering::Acquire)));
+        ApiKey((high << 64 | low).to_le_bytes())
+    }
+
+    /// Gives the row, in which no breaker is set, to another key of its owner.
+    pub(super) fn give_to(&self, key: ApiKey) {
+        assert!(!self.is_set(), "a key keeps the row of its breaker");
+        self.forget();
+        for (half, value) in self.key.iter().zip(halves(key)) {
+            half.store(value, Ordering::Release);
+        }
+    }
+
+    pub(super) fn next(&self) -> Option<u32> {
+        some_number(&self.next)
+    }
+
+    pub(super) fn set_next(&self, number: u32) {
+        self.next.store(number, Ordering::Release);
+    }
+
+    /// Whether there is a breaker.
+    #[must_use]
+    pub fn is_set(&self) -> bool {
+        self.quantity.load(Ordering::Acquire) != 0
     }
 
     /// How it stands.
@@ -118,7 +158,7 @@ impl BreakerRow {
 
     /// True from when it trips until it is reset or taken away.
     pub(super) fn is_tripped(&self) -> bool {
-        self.tripped.load(Ordering::Acquire) && self.quantity.load(Ordering::Acquire) != 0
+        self.tripped.load(Ordering::Acquire) && self.is_set()
     }
 
     fn window_number(&self, now: TimeMs) -> u64 {
@@ -133,6 +173,11 @@ impl BreakerRow {
         });
         counts.map(|word| word & COUNT_MAX).sum()
     }
+}
+
+fn halves(key: ApiKey) -> [u64; 2] {
+    let (halves, _) = key.0.as_chunks();
+    [halves[0], halves[1]].map(u64::from_le_bytes)
 }
 
 /// A window's number as its word holds it, cut to 24 bits.

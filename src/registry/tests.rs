@@ -1,5 +1,5 @@
 use super::*;
-use crate::domain::{FeeSchedule, Payout, Shares, Tick};
+use crate::domain::{BreakerState, FeeSchedule, Payout, Shares, Tick};
 
 fn address(number: u32) -> Address {
     let mut bytes = [0; 20];
@@ -89,6 +89,38 @@ fn the_key_of_nonce_0_lives_without_a_row_until_it_is_revoked() {
     let revoked = KeyState { generation: 1, active: false };
     writer.set_key(owner, Word::ZERO, revoked).expect("room");
     assert_eq!(registry.key_state(owner, &Word::ZERO), Some(revoked));
+}
+
+#[test]
+fn a_breakers_row_goes_to_its_owners_next_key_once_it_is_taken_away() {
+    const SET: BreakerState =
+        BreakerState { quantity: Shares(1_000_000), interval_ms: 1_000, tripped: false };
+    const NONE: BreakerState = BreakerState { quantity: Shares::ZERO, interval_ms: 0, tripped: false };
+    let (registry, mut writer) = Registry::with_capacity(0, 0);
+    let (now, key) = (TimeMs(1_700_000_000_000), |byte| ApiKey([byte; 16]));
+    // Owner, key, what is set; the keys that the owner's rows are of afterwards.
+    let acts: [(u32, u8, BreakerState, &[u8]); 9] = [
+        (0, 1, SET, &[1]),
+        (0, 2, SET, &[1, 2]),
+        (1, 3, SET, &[3]),
+        (0, 1, NONE, &[1, 2]),
+        (1, 4, SET, &[3, 4]),
+        (0, 5, SET, &[5, 2]),
+        (0, 1, SET, &[5, 2, 1]),
+        (0, 5, NONE, &[5, 2, 1]),
+        (0, 5, SET, &[5, 2, 1]),
+    ];
+    for (at, (owner, byte, state, rows)) in acts.into_iter().enumerate() {
+        let owner = WalletNo(owner);
+        writer.set_breaker(owner, key(byte), state).expect("room");
+        let of_owner: Vec<_> = registry.breakers_of(owner).map(BreakerRow::key).collect();
+        assert_eq!(of_owner, rows.iter().map(|byte| key(*byte)).collect::<Vec<_>>(), "act {at}");
+        let filled = registry.breaker(owner, &key(byte)).expect("it has a row").filled(now);
+        assert_eq!(filled, Shares::ZERO, "act {at} counts nothing of before");
+        registry.count_fill(owner, &key(byte), Shares(500_000), now);
+        assert!(!registry.has_tripped(owner, &key(byte)), "act {at}");
+        assert!(registry.breaker(WalletNo(2), &key(byte)).is_none(), "another's key");
+    }
 }
 
 #[test]

@@ -121,13 +121,8 @@ impl RegistryWriter {
     /// Sets the breaker of a key, which may be new; a quantity of zero takes it away.
     pub fn set_breaker(&mut self, principal: WalletNo, key: ApiKey, state: BreakerState) -> Result<(), Full> {
         let registry = &*self.registry;
-        if registry.breaker(&key).is_none() {
-            let row = BreakerRow::new(principal, key);
-            let number = registry.breakers.publish(row).ok_or(Full::Breakers)?;
-            registry.breaker_by_key.insert(key.as_bytes(), number);
-        }
-        let row = registry.breaker(&key).expect("it is there or was just made");
-        let before = !row.state().quantity.is_zero();
+        let row = self.breaker_row(principal, key)?;
+        let before = row.is_set();
         match (before, !state.quantity.is_zero()) {
             (false, true) => drop(registry.breakers_set.fetch_add(1, Ordering::AcqRel)),
             (true, false) => drop(registry.breakers_set.fetch_sub(1, Ordering::AcqRel)),
@@ -137,9 +132,27 @@ impl RegistryWriter {
         Ok(())
     }
 
+    /// The row of a key's breaker: its own, or one of its owner's that no breaker is set in, or a new one.
+    fn breaker_row(&self, principal: WalletNo, key: ApiKey) -> Result<&BreakerRow, Full> {
+        let registry = &*self.registry;
+        if let Some(row) = registry.breaker(principal, &key) {
+            return Ok(row);
+        }
+        if let Some(row) = registry.breakers_of(principal).find(|row| !row.is_set()) {
+            row.give_to(key);
+            return Ok(row);
+        }
+        let number = registry.breakers.publish(BreakerRow::new(principal, key)).ok_or(Full::Breakers)?;
+        match registry.breakers_of(principal).last() {
+            Some(last) => last.set_next(number),
+            None => registry.breaker_by_owner.insert(&principal.0.to_le_bytes(), number),
+        }
+        Ok(registry.breakers.row(number))
+    }
+
     /// Forgets what the breaker of a key has counted.
-    pub fn reset_breaker(&mut self, key: &ApiKey) {
-        if let Some(row) = self.registry.breaker(key) {
+    pub fn reset_breaker(&mut self, principal: WalletNo, key: &ApiKey) {
+        if let Some(row) = self.registry.breaker(principal, key) {
             row.forget();
             row.set(BreakerState { tripped: false, ..row.state() });
         }

@@ -103,7 +103,7 @@ impl Shard {
         if self.registry.wallet(order.principal).frozen() {
             return Err(Reject::Frozen.into());
         }
-        if self.registry.has_tripped(&order.owner) {
+        if self.registry.has_tripped(order.principal, &order.owner) {
             return Err(Reject::FillRateTripped.into());
         }
         self.judge_stamp(now, order.stamp_ms)?;

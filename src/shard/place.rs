@@ -306,7 +306,7 @@ impl Shard {
 
     fn fill_maker(&mut self, met: &Met) {
         let (maker, placement) = (&self.books.orders()[met.maker], &self.placements[met.maker]);
-        self.registry.count_fill(&placement.owner, met.shares, self.now);
+        self.registry.count_fill(maker.principal, &placement.owner, met.shares, self.now);
         let account = &mut self.accounts[placement.account];
         let outcome = maker.outcome.index();
         let mut spent = Collateral::ZERO;
@@ -336,7 +336,7 @@ impl Shard {
     fn fill_taker(&mut self, taker: &Taker, verdict: &Verdict, order: &ReadyOrder, span: Span) {
         let &Verdict { open, reserved, due, resting, .. } = verdict;
         if !self.plan.fills.is_empty() {
-            self.registry.count_fill(&order.owner, self.plan.shares, self.now);
+            self.registry.count_fill(order.principal, &order.owner, self.plan.shares, self.now);
         }
         let account = match taker.account {
             // An order that left may have been all that the taker's row was kept for.

@@ -248,7 +248,8 @@ impl Shard {
             }
             next = self.books.after(slot);
             self.prefetch_met(&maker.id, next);
-            let tripped = breakers && self.registry.has_tripped(&self.placements[slot].owner);
+            let owner = &self.placements[slot].owner;
+            let tripped = breakers && self.registry.has_tripped(maker.principal, owner);
             if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
                 self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
             } else if maker.principal != taker.principal {

@@ -156,8 +156,8 @@ impl Run {
                 assert_eq!(fast.open_orders(principal) as usize, twin, "{name}'s open orders at {at}");
             }
             for who in [name.clone(), format!("{name}/2")] {
-                let (_, key) = self.names.key(&who);
-                let fast = self.fast.breaker(self.now, key);
+                let (principal, key) = self.names.key(&who);
+                let fast = self.fast.breaker(self.now, (principal, key));
                 assert_eq!(fast, self.twin.breaker(key), "{who}'s breaker at {at}");
             }
         }
@@ -518,7 +518,7 @@ impl Run {
                 return (word(self.fast.reset_breaker(now, name)), word(self.twin.reset_breaker(name.1)));
             }
             BreakerAct::Show => {
-                let fast = self.fast.breaker(now, name.1);
+                let fast = self.fast.breaker(now, name);
                 return (breaker_text(fast), breaker_text(self.twin.breaker(name.1)));
             }
         };

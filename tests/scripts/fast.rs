@@ -272,22 +272,22 @@ impl Fast {
         let state = BreakerState { quantity: Shares(quantity), interval_ms, tripped: false };
         self.say_breaker(now, (principal, key), state);
         self.writer.set_breaker(principal, key, state).unwrap();
-        self.writer.reset_breaker(&key);
+        self.writer.reset_breaker(principal, &key);
     }
 
     /// Resets the breaker of a key; false if it has none.
     pub fn reset_breaker(&mut self, now: TimeMs, name: (WalletNo, ApiKey)) -> bool {
-        let Some((_, quantity, _)) = self.breaker(now, name.1) else {
+        let Some((_, quantity, _)) = self.breaker(now, name) else {
             return false;
         };
-        let interval_ms = self.registry.breaker(&name.1).expect("it is set").state().interval_ms;
+        let interval_ms = self.registry.breaker(name.0, &name.1).expect("it is set").state().interval_ms;
         self.set_breaker(now, name, quantity, interval_ms);
         true
     }
 
     /// What was filled lately of a key's orders, what trips its breaker, and whether it has tripped.
-    pub fn breaker(&self, now: TimeMs, key: ApiKey) -> Option<(u64, u64, bool)> {
-        let row = self.registry.breaker(&key)?;
+    pub fn breaker(&self, now: TimeMs, (principal, key): (WalletNo, ApiKey)) -> Option<(u64, u64, bool)> {
+        let row = self.registry.breaker(principal, &key)?;
         let BreakerState { quantity, tripped, .. } = row.state();
         (!quantity.is_zero()).then(|| (row.filled(now).0, quantity.0, tripped))
     }
@@ -297,9 +297,9 @@ impl Fast {
         let logged: Vec<ApiKey> =
             self.ledger.breakers().filter(|(.., row)| row.tripped).map(|(_, key, _)| key).collect();
         let registry = Arc::clone(&self.registry);
-        let tripped = registry.breakers().filter(|row| row.state().tripped && !logged.contains(&row.key));
+        let tripped = registry.breakers().filter(|row| row.state().tripped && !logged.contains(&row.key()));
         for row in tripped {
-            self.say_breaker(now, (row.principal, row.key), row.state());
+            self.say_breaker(now, (row.principal, row.key()), row.state());
         }
     }
 
@@ -312,7 +312,7 @@ impl Fast {
     pub fn remove_tripped(&mut self, now: TimeMs, shard: usize) {
         let registry = Arc::clone(&self.registry);
         for row in registry.breakers().filter(|row| row.state().tripped) {
-            let scope = OrderScope { key: Some(row.key), ..OrderScope::ALL };
+            let scope = OrderScope { key: Some(row.key()), ..OrderScope::ALL };
             leave(&mut self.shards[shard], now, (row.principal, scope), RemovalReason::FillRate);
         }
     }

@@ -442,7 +442,7 @@ fn switches_and_breakers_are_what_they_were_after_a_restart() {
     }
     rig.registrar.disarm_switch(NOW, principal, keys[0]).expect("room");
     assert_eq!(rig.registrar.disarm_switch(NOW, principal, keys[0]), Ok(()), "the same again");
-    rig.registry().count_fill(&keys[1], Shares(5_000_000), NOW);
+    rig.registry().count_fill(principal, &keys[1], Shares(5_000_000), NOW);
     assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, keys[1])));
     assert_eq!(rig.registrar.next_tripped(NOW), None);
     rig.registrar.set_breaker(NOW, principal, keys[2], BreakerState::default()).expect("room");
@@ -492,19 +492,19 @@ fn a_breaker_that_is_set_or_reset_counts_from_there_and_trips_again() {
     let state = BreakerState { quantity: five, interval_ms: 1_000, tripped: false };
     rig.registrar.set_breaker(NOW, principal, key, state).expect("room");
     for _ in ["as it was set", "and reset"] {
-        rig.registry().count_fill(&key, four, NOW);
+        rig.registry().count_fill(principal, &key, four, NOW);
         rig.registrar.set_breaker(NOW, principal, key, state).expect("room");
-        rig.registry().count_fill(&key, four, NOW);
-        assert!(!rig.registry().has_tripped(&key), "it counts from where it was set");
-        rig.registry().count_fill(&key, four, NOW);
+        rig.registry().count_fill(principal, &key, four, NOW);
+        assert!(!rig.registry().has_tripped(principal, &key), "it counts from where it was set");
+        rig.registry().count_fill(principal, &key, four, NOW);
         assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, key)));
         assert_eq!(rig.registrar.next_tripped(NOW), None);
         rig.check_restart();
         rig.registrar.reset_breaker(NOW, principal, key).expect("room");
-        assert!(!rig.registry().has_tripped(&key));
+        assert!(!rig.registry().has_tripped(principal, &key));
         rig.check_restart();
     }
-    rig.registry().count_fill(&key, five, NOW);
+    rig.registry().count_fill(principal, &key, five, NOW);
     assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, key)), "and once more");
     rig.registrar.set_breaker(NOW, principal, key, BreakerState::default()).expect("room");
     rig.follow();
@@ -520,10 +520,34 @@ fn a_revoked_keys_breaker_goes_with_it() {
     let state = BreakerState { quantity: Shares(1), interval_ms: 1_000, tripped: false };
     rig.registrar.set_breaker(NOW, principal, made.api_key, state).expect("room");
     rig.registrar.revoke_key(NOW, principal, &made.api_key).expect("it lives");
-    let left = rig.registry().breaker(&made.api_key).map(|row| row.state().quantity);
+    let left = rig.registry().breaker(principal, &made.api_key).map(|row| row.state().quantity);
     assert_eq!(left, Some(Shares::ZERO));
     rig.check_restart();
     assert_eq!(rig.ledger.breakers().count(), 0);
+}
+
+#[test]
+fn an_owner_that_changes_its_key_again_and_again_has_a_breaker_each_time() {
+    let mut rig = Rig::new();
+    let (five, four) = (Shares(5_000_000), Shares(4_000_000));
+    let state = BreakerState { quantity: five, interval_ms: 1_000, tripped: false };
+    let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+    let mut before = ApiKey::ZERO;
+    for round in 0..100 {
+        let key = rig.registrar.create_key(NOW, address(1), nonce(7)).expect("room").api_key;
+        assert_eq!(rig.registrar.set_breaker(NOW, principal, key, state), Ok(()), "round {round}");
+        rig.registry().count_fill(principal, &before, five, NOW);
+        rig.registry().count_fill(principal, &key, four, NOW);
+        assert!(!rig.registry().has_tripped(principal, &key), "it counts what was filled of its own orders");
+        rig.registry().count_fill(principal, &key, four, NOW);
+        assert_eq!(rig.registrar.next_tripped(NOW), Some((principal, key)));
+        assert_eq!(rig.registrar.next_tripped(NOW), None);
+        rig.check_restart();
+        rig.registrar.revoke_key(NOW, principal, &key).expect("it lives");
+        before = key;
+    }
+    assert_eq!(rig.registry().breakers_of(principal).count(), 1, "they had the same row");
+    rig.check_restart();
 }
 
 #[test]

@@ -43,12 +43,18 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             Box::new(|rig| rig.registrar.create_key(NOW, address(1), nonce(32)).map(|_| ()))
         }
         Refusal::BreakersFull => {
+            rig = Rig::with(2_048, 8, LOG_BYTES);
+            let number = breakers_of_strangers(&mut rig);
+            let principal = rig.registrar.owner(NOW, address(200)).expect("room");
+            Box::new(move |rig| set_breaker(rig, principal, number, 1, 1))
+        }
+        Refusal::BreakersOfOwnerFull => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");
-            for number in 0..32 {
-                set_breaker(&mut rig, principal, number, 1, 1).expect("room");
-                set_breaker(&mut rig, principal, number, 0, 0).expect("it is taken away");
-            }
-            Box::new(move |rig| set_breaker(rig, principal, 32, 1, 1))
+            (0..32).for_each(|number| set_breaker(&mut rig, principal, number, 1, 1).expect("room"));
+            assert_eq!(set_breaker(&mut rig, principal, 32, 1, 1), Err(refusal));
+            set_breaker(&mut rig, principal, 7, 0, 0).expect("it is taken away");
+            set_breaker(&mut rig, principal, 32, 1, 1).expect("there is room for another");
+            Box::new(move |rig| set_breaker(rig, principal, 7, 1, 1))
         }
         Refusal::BreakerQuantity => {
             let principal = rig.registrar.owner(NOW, address(1)).expect("room");

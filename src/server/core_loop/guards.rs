@@ -142,7 +142,7 @@ fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
         };
         // While its breaker is tripped a key gets no new orders, but one may have been judged just before that.
         let scope = move |trade: &Trade| {
-            let is_tripped = key.is_some_and(|key| trade.registry.has_tripped(&key));
+            let is_tripped = key.is_some_and(|key| trade.registry.has_tripped(principal, &key));
             let all = reason == RemovalReason::FillRate && is_tripped;
             OrderScope { key, before: (!all).then_some(before), ..OrderScope::ALL }
         };

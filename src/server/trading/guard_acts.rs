@@ -120,7 +120,7 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
         Asked::ShowBreaker => Ok(()),
     };
     match done {
-        Ok(()) => Report::done(breaker(registrar.registry(), &key, now)),
+        Ok(()) => Report::done(breaker(registrar.registry(), principal, &key, now)),
         Err(refusal) => refusal::report(refusal),
     }
 }
@@ -160,8 +160,8 @@ fn beat(
 }
 
 /// How a key's breaker stands; all zeros if it has none.
-fn breaker(registry: &Registry, key: &ApiKey, now: TimeMs) -> Vec<u8> {
-    let row = registry.breaker(key);
+fn breaker(registry: &Registry, principal: WalletNo, key: &ApiKey, now: TimeMs) -> Vec<u8> {
+    let row = registry.breaker(principal, key);
     let state = row.map(BreakerRow::state).filter(|state| !state.quantity.is_zero()).unwrap_or_default();
     let filled = row.filter(|_| !state.quantity.is_zero()).map(|row| row.filled(now)).unwrap_or_default();
     let mut out = Vec::new();
