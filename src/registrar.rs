@@ -34,12 +34,12 @@ pub use restore::restore;
 
 use crate::auth::{Chain, MasterSecret};
 use crate::domain::{ItemKind, Mode, Position, TimeMs, WalletNo};
+use crate::journal::Log;
 use crate::journal::layout::{ExchangeMode, MoneyDirection, Record};
-use crate::journal::{Log, Span};
 use crate::ledger::{Ledger, MoneyRow};
 use crate::memory::cells::Cells;
 use crate::registry::{Registry, RegistryWriter};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// What makes one exchange's names and credentials its own.
@@ -64,13 +64,15 @@ pub struct Registrar {
     time: TimeMs,
     last_claimed: Position,
     payload: Vec<u8>,
-    references: HashMap<String, MoneyRow>,
+    // These grow for as long as the exchange lives. A tree has no step at which all of it moves, which would hold up
+    // this loop's orders.
+    references: BTreeMap<String, money::Moved>,
     /// Wallets that the operator ever put money into.
-    credited: HashSet<WalletNo>,
+    credited: BTreeSet<WalletNo>,
     outstanding: u64,
-    events: HashMap<String, u32>,
+    events: BTreeMap<String, u32>,
     event_count: u32,
-    items: HashMap<(ItemKind, String), u32>,
+    items: BTreeMap<(ItemKind, String), u32>,
     item_count: u32,
     next_market_id: u64,
     guards: guards::Guards,
@@ -97,12 +99,12 @@ impl Registrar {
             time: ledger.time(),
             last_claimed: ledger.end(),
             payload: Vec::new(),
-            references: HashMap::new(),
-            credited: HashSet::new(),
+            references: BTreeMap::new(),
+            credited: BTreeSet::new(),
             outstanding: 0,
-            events: HashMap::new(),
+            events: BTreeMap::new(),
             event_count: 0,
-            items: HashMap::new(),
+            items: BTreeMap::new(),
             item_count: 0,
             next_market_id: markets::OWN_MARKET_IDS_FROM,
             guards: guards::Guards::restore(ledger),
@@ -145,13 +147,12 @@ impl Registrar {
     }
 
     /// Claims and commits one frame. What it says is true from here on.
-    fn append(&mut self, record: &Record) -> Span {
+    fn append(&mut self, record: &Record) {
         self.payload.clear();
         record.encode(&mut self.payload);
         let span = self.log.append(record.kind(), &self.payload);
         assert!(self.last_claimed < span.end, "positions only grow");
         self.last_claimed = span.end;
-        span
     }
 
     /// Acts of users need as much room as orders do.
@@ -173,11 +174,12 @@ impl Registrar {
     /// Restores from a ledger what only the registrar remembers.
     fn remember(&mut self, ledger: &Ledger) {
         for (reference, row) in ledger.references() {
-            self.outstanding = match row.direction {
-                MoneyDirection::Credit => self.outstanding.wrapping_add(row.amount.0),
-                MoneyDirection::Debit => self.outstanding.wrapping_sub(row.amount.0),
+            let &MoneyRow { wallet, direction, amount, .. } = row;
+            self.outstanding = match direction {
+                MoneyDirection::Credit => self.outstanding.wrapping_add(amount.0),
+                MoneyDirection::Debit => self.outstanding.wrapping_sub(amount.0),
             };
-            self.keep_money(reference.to_owned(), row.clone());
+            self.keep_money(reference.to_owned(), money::Moved { wallet, direction, amount });
         }
         // The rows have no order, so partial sums may wrap around; the sum is what the exchange owes.
         assert!(self.outstanding <= money::OUTSTANDING_MAX, "the log holds more money than may exist");

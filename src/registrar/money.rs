@@ -7,7 +7,6 @@ use super::{Refusal, Registrar};
 use crate::domain::{Address, Collateral, ShardNo, TimeMs, WalletKind, WalletNo};
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::journal::layout::{Money, MoneyDirection};
-use crate::ledger::MoneyRow;
 
 /// The most that credits may exceed debits by: 2^62 millionths. Every cell is part of it, so sums of
 /// cells, fees and legs stay within 64 bits with room to spare.
@@ -25,6 +24,14 @@ pub struct MoneyOrder<'a> {
     /// The kind of a credit's wallet: an owner's own address or a deposit wallet. If it is given, a
     /// known wallet must be of it. An unknown wallet becomes one of it, or an owner's if none is given.
     pub kind: Option<WalletKind>,
+}
+
+/// What was done under a reference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moved {
+    pub(super) wallet: WalletNo,
+    pub(super) direction: MoneyDirection,
+    pub(super) amount: Collateral,
 }
 
 impl Registrar {
@@ -126,16 +133,16 @@ impl Registrar {
         let amount = order.amount;
         let reference = order.reference.to_owned();
         let record = Money { time, wallet, direction, amount, reference: reference.clone() };
-        let position = self.append(&record.into()).start;
-        self.keep_money(reference, MoneyRow { wallet, direction, amount, position, time });
+        self.append(&record.into());
+        self.keep_money(reference, Moved { wallet, direction, amount });
     }
 
     /// Keeps what was done under a reference, now or before the start.
-    pub(super) fn keep_money(&mut self, reference: String, row: MoneyRow) {
-        if row.direction == MoneyDirection::Credit {
-            self.credited.insert(row.wallet);
+    pub(super) fn keep_money(&mut self, reference: String, moved: Moved) {
+        if moved.direction == MoneyDirection::Credit {
+            self.credited.insert(moved.wallet);
         }
-        self.references.insert(reference, row);
+        self.references.insert(reference, moved);
     }
 
     /// Whether the operator ever put money into a wallet of this principal.

@@ -6,7 +6,7 @@
 use super::lot::Lot;
 use crate::domain::{MarketNo, Outcome, WalletNo};
 use crate::memory::wire::Damage;
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 
 /// Both outcomes of one market in one wallet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +39,8 @@ impl Holding {
 #[derive(Debug, Default)]
 pub struct Holdings {
     rows: Vec<Holding>,
-    row_of: HashMap<(WalletNo, MarketNo), u32>,
+    /// A tree, which has no step at which all of it moves: that would hold up every read and stream.
+    row_of: BTreeMap<(WalletNo, MarketNo), u32>,
     by_wallet: Vec<Vec<u32>>,
     by_market: Vec<Vec<u32>>,
 }
