@@ -118,6 +118,7 @@ impl Registrar {
     pub fn set_frozen(&mut self, now: TimeMs, address: &Address, frozen: bool) -> Result<WalletNo, Refusal> {
         let principal = self.principal_to_change(address)?;
         if self.registry().wallet(principal).frozen() != frozen {
+            self.room_for_operator()?;
             let time = self.at(now);
             self.append(&Frozen { time, principal, frozen }.into());
             self.writer.set_frozen(principal, frozen);
@@ -144,12 +145,10 @@ impl Registrar {
     fn principal_to_change(&self, address: &Address) -> Result<WalletNo, Refusal> {
         let wallet = self.registry().wallet_of(address).ok_or(Refusal::WalletUnknown)?;
         let row = self.registry().wallet(wallet);
-        let principal = match row.kind {
-            WalletKind::Fee => return Err(Refusal::WalletIsForFees),
-            _ => row.principal().ok_or(Refusal::WalletUnlinked)?,
-        };
-        self.room_for_operator()?;
-        Ok(principal)
+        match row.kind {
+            WalletKind::Fee => Err(Refusal::WalletIsForFees),
+            _ => row.principal().ok_or(Refusal::WalletUnlinked),
+        }
     }
 
     /// Adds a derived wallet, unless its address is known: then the wallet stays what it is, except that

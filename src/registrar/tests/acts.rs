@@ -158,6 +158,20 @@ fn a_deposit_wallet_that_nobody_owned_joins_the_owner_it_was_derived_for() {
 }
 
 #[test]
+fn freezing_or_thawing_again_changes_nothing_however_short_the_log_is() {
+    let mut rig = Rig::new();
+    rig.registrar.owner(NOW, address(1)).expect("room");
+    let mut frozen = false;
+    while rig.registrar.set_frozen(NOW, &address(1), !frozen).is_ok() {
+        frozen = !frozen;
+    }
+    let end = rig.registrar.log.claimed();
+    assert_eq!(rig.registrar.set_frozen(NOW, &address(1), !frozen), Err(Refusal::LogFull));
+    rig.registrar.set_frozen(NOW, &address(1), frozen).expect("it is so already");
+    assert_eq!(rig.registrar.log.claimed(), end, "no frame");
+}
+
+#[test]
 fn any_wallet_names_the_principal_that_is_frozen() {
     let mut rig = Rig::new();
     let owner = rig.registrar.owner(NOW, address(1)).expect("room");
