@@ -13,7 +13,6 @@
 //! [`Wallet::largest`] is never below the largest `buying` of its rows, so that one comparison
 //! shows that a fallen cell still covers everything.
 
-pub use crate::domain::fee::cost_of_buy;
 use crate::domain::{Collateral, MarketNo, Outcome, Shares, WalletNo};
 use crate::memory::ahead;
 use crate::memory::arena::{Arena, Ends, Slot};

@@ -1,12 +1,12 @@
 //! The only writer of what is global: wallets and owners, API keys, operator money, markets, modes.
 //!
 //! Each act goes the same way: every refusal first, then the fact is appended to the log, then it is
-//! published in the registry (or in a cell) for all loops to read; nothing fails after the append.
+//! published in the registry (or in a cell) for all loops to read; nothing fails after the last refusal.
 //! Pure: the time is an argument, there is no I/O, and nobody else appends these records.
 //!
 //! Invariants:
-//! - REGISTRAR-1: what the registry says was in the log first. The answer to an act waits for
-//!   [`Registrar::last_claimed`].
+//! - REGISTRAR-1: what the registry says was in the log first, save that a key is revoked just before
+//!   its frame. The answer to an act waits for [`Registrar::last_claimed`].
 //! - REGISTRAR-2: money is debited before its frame and credited after it, so no prefix of the log
 //!   has a negative cell. All credits less all debits never exceed [`money::OUTSTANDING_MAX`], so
 //!   no sum of cells overflows.

@@ -22,13 +22,12 @@ mod table;
 mod writer;
 
 use crate::domain::{
-    Address, ApiKey, ConditionId, MarketNo, Mode, Outcome, ShardNo, Shares, TimeMs, TokenId, WalletKind,
-    WalletNo, Word,
+    Address, ApiKey, ConditionId, MarketNo, Mode, Outcome, ShardNo, Shares, TimeMs, TokenId, WalletNo, Word,
 };
 use crate::memory::ahead;
 pub use breakers::{BREAKERS_MAX, BreakerRow, INTERVAL_MS_MAX, QUANTITY_MAX};
 use index::Index;
-pub use rows::{KeyNo, KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
+pub use rows::{KeyRow, KeyState, MarketFacts, MarketRow, WalletRow};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, AtomicU32, Ordering};
 use table::Table;
@@ -45,17 +44,6 @@ pub enum Full {
     Markets,
     /// As many fill-rate breakers as there may be.
     Breakers,
-}
-
-impl std::fmt::Display for Full {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.write_str(match self {
-            Self::Wallets => "wallets: the table is full; raise sizes.wallets and restart",
-            Self::Keys => "keys: the table is full; raise sizes.wallets and restart",
-            Self::Markets => "markets: the table is full; raise sizes.markets and restart",
-            Self::Breakers => "breakers: the table is full",
-        })
-    }
 }
 
 /// The tables, as everybody reads them.
@@ -141,15 +129,6 @@ impl Registry {
         std::iter::successors(first, |wallet| self.wallet(*wallet).next_sibling())
     }
 
-    /// The principal's wallet of this kind; of several deposit wallets the newest.
-    #[must_use]
-    pub fn account(&self, principal: WalletNo, kind: WalletKind) -> Option<WalletNo> {
-        if kind == WalletKind::Eoa {
-            return Some(principal);
-        }
-        self.wallets_of(principal).filter(|wallet| self.wallet(*wallet).kind == kind).max()
-    }
-
     /// The wallet that fees are shown under, once there is one.
     #[must_use]
     pub fn fee_wallet(&self) -> Option<WalletNo> {
@@ -157,15 +136,17 @@ impl Registry {
     }
 
     /// The API keys of a principal that have rows, the newest first; revoked ones too.
-    pub fn keys_of(&self, principal: WalletNo) -> impl Iterator<Item = (KeyNo, &KeyRow)> + '_ {
+    pub fn keys_of(&self, principal: WalletNo) -> impl Iterator<Item = &KeyRow> + '_ {
         let first = self.wallet(principal).first_key();
-        std::iter::successors(first, |key| self.key(*key).next()).map(|key| (key, self.key(key)))
+        std::iter::successors(first.map(|key| self.keys.row(key)), |row| {
+            row.next().map(|key| self.keys.row(key))
+        })
     }
 
     /// The key that a principal made with this nonce.
     #[must_use]
-    pub fn key_of(&self, principal: WalletNo, nonce: &Word) -> Option<(KeyNo, &KeyRow)> {
-        self.keys_of(principal).find(|(_, row)| row.nonce == *nonce)
+    pub fn key_of(&self, principal: WalletNo, nonce: &Word) -> Option<&KeyRow> {
+        self.keys_of(principal).find(|row| row.nonce == *nonce)
     }
 
     /// Whether the key of (principal, nonce) lives, and in which generation; none if there never
@@ -173,19 +154,13 @@ impl Registry {
     #[must_use]
     pub fn key_state(&self, principal: WalletNo, nonce: &Word) -> Option<KeyState> {
         match self.key_of(principal, nonce) {
-            Some((_, row)) => Some(row.state()),
+            Some(row) => Some(row.state()),
             None if *nonce == Word::ZERO => Some(KeyState { generation: 0, active: true }),
             None => None,
         }
     }
 
-    /// The row of a key that this registry numbered.
-    #[must_use]
-    pub fn key(&self, key: KeyNo) -> &KeyRow {
-        self.keys.row(key.0)
-    }
-
-    /// How many API keys there are, revoked ones too; their numbers are 0..count.
+    /// How many API keys have rows, revoked ones too.
     #[must_use]
     pub fn key_count(&self) -> u32 {
         self.keys.count()

@@ -535,9 +535,10 @@ fn put_each(words: &[AtomicU64], chunks: &[[u8; 8]]) {
 #[cfg(not(loom))]
 #[inline]
 fn put_line(line: &[AtomicU64; 8], chunks: &Line) {
-    // SAFETY: it stores the line's words and nothing else, as `put_each` would. A line begins on a multiple of 16, and
-    // aligned stores of 16 bytes are atomic on processors with AVX (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2); whoever
-    // reads a word meanwhile has been overtaken, and drops it (LOG-4).
+    // SAFETY: it stores the line's words and nothing else, as `put_each` would, and before the commit, as stores keep
+    // their order. Nothing needs these stores to be atomic: whoever reads a word before the commit has been overtaken,
+    // and drops it, torn or not (LOG-4). On processors with AVX they are (Intel SDM 3A, 9.1.1; AMD APM 2, 7.3.2), as
+    // a line begins on a multiple of 16; x86-64 alone does not say so.
     unsafe {
         asm!(
             "movups {a}, [{from}]",

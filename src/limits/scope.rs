@@ -23,7 +23,7 @@ pub enum Unit {
     Requests,
     /// A request costs one for each of its orders.
     Orders,
-    /// A message costs one, and one more for each 16 KiB of its answer.
+    /// A message costs one, and one more for each 4 KiB of it and each 16 KiB of its answer.
     Messages,
 }
 

@@ -15,7 +15,8 @@ use std::ptr::null_mut;
 /// A huge page of this processor.
 pub const HUGE_BYTES: usize = 2 << 20;
 
-/// Mapped memory. Every access to it, here and elsewhere, is atomic.
+/// Mapped memory. What is read of it is read by atomic loads of words; the log also stores whole lines by instructions
+/// of its own.
 #[derive(Debug)]
 pub struct Mapping {
     /// Reserved address space: the words, and one huge page more for the alignment.
@@ -75,8 +76,9 @@ impl Mapping {
     /// The mapped words.
     #[must_use]
     pub fn words(&self) -> &[AtomicU64] {
-        // SAFETY: the mapping begins on a page, is `bytes` long and lives as long as `self`; all access to it is by
-        // atomics of this width. Safe code cannot share memory that outlives the process.
+        // SAFETY: the mapping begins on a page, is `bytes` long and lives as long as `self`; Rust accesses it by
+        // atomics of this width, and what the log stores by instructions of its own (`put_line`), nobody relies on
+        // before it is committed. Safe code cannot share memory that outlives the process.
         unsafe { std::slice::from_raw_parts(self.start.cast(), self.bytes / 8) }
     }
 

@@ -41,7 +41,7 @@ struct Ring<T> {
 
 // SAFETY: RING-1 and RING-2: at any time a slot's value is touched by one of the two ends only,
 // and it changes hands by a release store and an acquire load of its sequence. `T: Send` lets the
-// value itself cross. A safe channel (glommio's) costs 12 to 73 µs for the hop, this 0.44 µs.
+// value itself cross.
 unsafe impl<T: Copy + Send> Sync for Ring<T> {}
 // SAFETY: the ring owns its slots; see `Sync`.
 unsafe impl<T: Copy + Send> Send for Ring<T> {}

@@ -148,7 +148,8 @@ impl Registrar {
     }
 
     /// The keys whose switches are armed, in order.
-    pub fn switches(&self) -> impl Iterator<Item = KeyName> {
+    #[cfg(test)]
+    pub(super) fn switches(&self) -> impl Iterator<Item = KeyName> {
         self.guards.switches.keys().copied()
     }
 

@@ -161,7 +161,7 @@ pub(super) fn all_states(
     registry: &Registry,
     principal: WalletNo,
 ) -> impl Iterator<Item = (Word, KeyState)> + '_ {
-    let rows = registry.keys_of(principal).map(|(_, row)| (row.nonce, row.state()));
+    let rows = registry.keys_of(principal).map(|row| (row.nonce, row.state()));
     let zero_has_row = registry.key_of(principal, &Word::ZERO).is_some();
     let zero = registry.key_state(principal, &Word::ZERO).filter(|_| !zero_has_row);
     rows.chain(zero.map(|state| (Word::ZERO, state)))

@@ -1,7 +1,6 @@
 //! Every refusal of the registrar: its status, its code and its text, in one table.
 
 use crate::domain::reject::Wire;
-use crate::registry::Full;
 
 macro_rules! refusals {
     ($( $(#[doc = $doc:literal])* $variant:ident = $status:literal, $code:literal, $text:literal; )*) => {
@@ -142,16 +141,5 @@ const _: () = assert!(size_of::<Option<Refusal>>() == 1, "a refusal travels in o
 impl std::fmt::Display for Refusal {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str(self.wire().error)
-    }
-}
-
-impl From<Full> for Refusal {
-    fn from(full: Full) -> Self {
-        match full {
-            Full::Wallets => Self::WalletsFull,
-            Full::Keys => Self::KeysFull,
-            Full::Markets => Self::MarketsFull,
-            Full::Breakers => Self::BreakersFull,
-        }
     }
 }

@@ -72,12 +72,12 @@ impl WalletRow {
         some_number(&self.next_sibling).map(WalletNo)
     }
 
-    pub(super) fn first_key(&self) -> Option<KeyNo> {
-        some_number(&self.first_key).map(KeyNo)
+    pub(super) fn first_key(&self) -> Option<u32> {
+        some_number(&self.first_key)
     }
 
-    pub(super) fn set_first_key(&self, key: KeyNo) {
-        self.first_key.store(key.0, Ordering::Release);
+    pub(super) fn set_first_key(&self, key: u32) {
+        self.first_key.store(key, Ordering::Release);
     }
 }
 
@@ -89,10 +89,6 @@ pub(super) fn some_number(cell: &AtomicU32) -> Option<u32> {
         number => Some(number),
     }
 }
-
-/// An API key's registry number, dense from 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct KeyNo(pub u32);
 
 /// Whether a key lives, and in which generation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,12 +112,12 @@ pub struct KeyRow {
 }
 
 impl KeyRow {
-    pub(super) fn new(principal: WalletNo, nonce: Word, state: KeyState, next: Option<KeyNo>) -> Self {
+    pub(super) fn new(principal: WalletNo, nonce: Word, state: KeyState, next: Option<u32>) -> Self {
         Self {
             principal,
             nonce,
             state: AtomicU64::new(packed(state)),
-            next: AtomicU32::new(next.map_or(NONE, |key| key.0)),
+            next: AtomicU32::new(next.unwrap_or(NONE)),
         }
     }
 
@@ -138,8 +134,8 @@ impl KeyRow {
         self.state.store(packed(state), Ordering::Release);
     }
 
-    pub(super) fn next(&self) -> Option<KeyNo> {
-        some_number(&self.next).map(KeyNo)
+    pub(super) fn next(&self) -> Option<u32> {
+        some_number(&self.next)
     }
 }
 
@@ -216,9 +212,8 @@ impl MarketRow {
         }
     }
 
-    /// The shard that owns it when there are `shards` of them.
-    #[must_use]
-    pub fn shard(&self, shards: u16) -> ShardNo {
+    /// [`super::Registry::shard_of`], for whoever has the row.
+    pub(crate) fn shard(&self, shards: u16) -> ShardNo {
         assert!(0 < shards, "an exchange has a shard");
         let shard = self.shard_key % u32::from(shards);
         ShardNo(u16::try_from(shard).expect("a remainder is below a u16"))

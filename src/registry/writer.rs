@@ -2,7 +2,7 @@
 
 use super::breakers::BreakerRow;
 use super::rows::{KeyRow, MarketRow, WalletRow};
-use super::{Full, KeyNo, KeyState, MarketFacts, Registry, token_entry};
+use super::{Full, KeyState, MarketFacts, Registry, token_entry};
 use crate::domain::{Address, ApiKey, BreakerState, MarketNo, Mode, Outcome, WalletKind, WalletNo, Word};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -104,18 +104,17 @@ impl RegistryWriter {
     }
 
     /// Publishes the state of the key (principal, nonce), which may be new.
-    pub fn set_key(&mut self, principal: WalletNo, nonce: Word, state: KeyState) -> Result<KeyNo, Full> {
+    pub fn set_key(&mut self, principal: WalletNo, nonce: Word, state: KeyState) -> Result<(), Full> {
         let registry = &*self.registry;
-        if let Some((number, row)) = registry.key_of(principal, &nonce) {
+        if let Some(row) = registry.key_of(principal, &nonce) {
             assert!(row.state().generation <= state.generation, "generations only rise");
             row.set_state(state);
-            return Ok(number);
+            return Ok(());
         }
         let owner = self.principal(principal);
         let row = KeyRow::new(principal, nonce, state, owner.first_key());
-        let number = KeyNo(registry.keys.publish(row).ok_or(Full::Keys)?);
-        owner.set_first_key(number);
-        Ok(number)
+        owner.set_first_key(registry.keys.publish(row).ok_or(Full::Keys)?);
+        Ok(())
     }
 
     /// Sets the breaker of a key, which may be new; a quantity of zero takes it away.

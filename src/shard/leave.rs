@@ -5,8 +5,8 @@
 
 use super::placements::Placement;
 use super::{CancelRefusal, Shard, TombstoneRefusal};
-use crate::account::cost_of_buy;
 use crate::book::orders::Found;
+use crate::domain::fee::cost_of_buy;
 use crate::domain::{
     ApiKey, Collateral, MarketNo, OrderId, Outcome, Position, ShardNo, Shares, Side, TimeMs, WalletNo,
 };

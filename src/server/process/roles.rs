@@ -25,7 +25,7 @@ use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
 use crate::reader::{Reader, Settings, StreamIds};
 use crate::registrar::{self, Identity, Registrar};
-use crate::registry::{Full, Registry, RegistryWriter};
+use crate::registry::{BREAKERS_MAX, Full, Registry, RegistryWriter};
 use crate::server::core_loop::Roles;
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::operator::journal::law;
@@ -278,7 +278,10 @@ fn overfull(full: Full, ledger: &Ledger, limits: &Limits) -> String {
         Full::Wallets => ("sizes.wallets", wallets_max, ledger.wallets().len(), "wallets"),
         Full::Keys => ("sizes.wallets", wallets_max, ledger.keys().count(), "API keys"),
         Full::Markets => ("sizes.markets", markets_max, ledger.markets().len(), "markets"),
-        Full::Breakers => return full.to_string(),
+        Full::Breakers => {
+            let rows = ledger.breakers().count();
+            return format!("breakers: the journal holds {rows}, and there is room for {BREAKERS_MAX}");
+        }
     };
     format!("{setting}: got {got}, and the journal holds {rows} {what}: give it at least {rows}")
 }
