@@ -5,8 +5,8 @@
 //! Pure: the time is an argument, there is no I/O, and nobody else appends these records.
 //!
 //! Invariants:
-//! - REGISTRAR-1: what the registry says was in the log first, save that a key is revoked just before
-//!   its frame. The answer to an act waits for [`Registrar::last_claimed`].
+//! - REGISTRAR-1: what the registrar publishes was in the log first, save that a key is revoked just
+//!   before its frame. The answer to an act waits for [`Registrar::last_claimed`].
 //! - REGISTRAR-2: money is debited before its frame and credited after it, so no prefix of the log
 //!   has a negative cell. All credits less all debits never exceed [`money::OUTSTANDING_MAX`], so
 //!   no sum of cells overflows.

@@ -2,21 +2,23 @@
 //!
 //! A breaker trips when the fills of its key within its interval reach its quantity. Time is cut
 //! into windows of an eighth of the interval, of which the newest nine count, so every fill of the
-//! last interval is counted: a breaker never trips later than its rule says, but may count fills that
-//! are older by a window. Windows have whole milliseconds, an eighth of the interval rounded up: with an
-//! interval of 1 ms, fills of the last 9 ms may count. If the clock was set back by an interval or less,
-//! what was filled before still counts. A window's count is one word that all shards add to:
+//! last interval is counted: a breaker never trips later than its rule says, but counts all of nine windows.
+//! Windows have whole milliseconds, an eighth of the interval rounded up: with an interval of 1 ms, fills of
+//! the last 9 ms may count. If the clock was set back by an interval or less, what was filled before still
+//! counts. A window's count is one word that all shards add to:
 //!
 //! | bits | hold |
 //! |-----:|------|
 //! |   24 | the window's number; a word of another number counts nothing and is begun anew |
 //! |   40 | thousandths of shares, each fill rounded up; full above a billion shares, which trips any |
 //!
-//! Counting costs two lookups a fill, and one load while nobody has a breaker.
+//! Counting costs a search among the rows of the maker's owner and one among the taker's, and one load while
+//! nobody has a breaker.
 //!
-//! An owner's rows are a list, which only grows; of a breaker that is taken away, the row goes to the next key of
-//! its owner that gets one. So an owner never has more rows than it had breakers at a time. A shard that found the
-//! row for the key that had it before may count one more fill, of the same owner, for the new one.
+//! An owner's rows are a list, at most 32 long, which only grows; of a breaker that is taken away, the row goes to the
+//! next key of its owner that gets one. So an owner never has more rows than it had breakers at a time. A shard that
+//! looked at a row just before it changed its key, quantity or interval ends its one count by what it had read: it may
+//! count that fill for the key that has the row now, trip it by the former quantity, or begin its window anew.
 
 use super::NONE;
 use super::rows::some_number;
