@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 /// As many links, one after another, as the kernel follows.
 const LINKS_MAX: usize = 40;
 
-/// Refuses a path at which [`write`] would fail, or would take the place of something else than a file. A folder that
+/// Refuses a path at which [`write()`] would fail, or would take the place of something else than a file. A folder that
 /// comes with `data_dir` may be missing.
 pub(super) fn refuse(path: &Path, data_dir: &Path) -> Result<(), String> {
     let file = led_to(path);
