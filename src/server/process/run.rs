@@ -102,8 +102,8 @@ fn print_options(args: &ConfigArgs) -> Result<ExitCode, String> {
     say(&options.printed())
 }
 
-/// Writes a commented configuration that `serve` takes, never over one that is there, and the master secret. The configuration gets its name
-/// last, so an `init` that fails, or is killed, can be repeated.
+/// Writes a commented configuration that `serve` takes, never over one that is there, and the master secret. The
+/// configuration gets its name last, so an `init` that fails, or is killed, can be repeated.
 fn init(args: &InitArgs) -> Result<(), String> {
     let options = args.options()?;
     plan::plan(&options, Start::default())?;
