@@ -15,7 +15,7 @@ use super::Fault;
 use super::disk::{Direct, Disk};
 use super::frame::{u32_at, u64_at};
 use super::history::{Entry, Segments};
-use super::identity::place;
+use super::identity::{place, place_at};
 use super::scan::Scan;
 use super::segment::{
     self, BATCH_BYTES_MAX, BATCH_HEADER_BYTES, BatchBuffer, BatchHeader, FirstRow, Form, JournalId, ROW,
@@ -82,8 +82,8 @@ impl Current {
     /// Refuses to go on where its path leads to another file, or to none: somebody moved the directory or put another
     /// in its place, and would lose what goes to this one.
     fn refuse_moved(&self) -> Result<(), Fault> {
-        match std::fs::metadata(&self.path) {
-            Ok(about) if place(&about) == self.place => Ok(()),
+        match place_at(&self.path) {
+            Ok(place) if place == self.place => Ok(()),
             Err(error) if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
                 Err(Fault::io("look at", &self.path)(error))
             }
