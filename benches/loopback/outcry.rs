@@ -1,10 +1,12 @@
 //! The server under measurement as a process: started on its CPU, told what to hold, ended.
 
 use super::client::Client;
+use super::folder;
 use alloy_primitives::U256;
 use rustix::process::{Pid, Signal, kill_process};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use tempfile::TempDir;
 
 /// A process that ends when this value is dropped.
 pub(crate) struct Running(pub(crate) Child);
@@ -31,10 +33,12 @@ pub(crate) struct Outcry {
     pub(crate) http: u16,
     admin: u16,
     token_file: PathBuf,
+    _log: TempDir,
 }
 
 impl Outcry {
-    /// Starts it with these settings, each `key=value`, and waits until it has bound its ports.
+    /// Starts it with these settings, each `key=value`, and waits until it has bound its ports. Its log is in memory,
+    /// as a server's is that is told nothing: on a disk the system writes it back, and appends wait for that.
     pub(crate) fn start(directory: &Path, settings: &[String]) -> Self {
         let ports = directory.join("ports.json");
         let data = directory.join("data");
@@ -46,11 +50,12 @@ impl Outcry {
         for setting in settings {
             command.args(["--set", setting]);
         }
-        command.args(["--set", &format!("journal.log_path={}", directory.join("log").display())]);
+        let log = folder::in_memory();
+        command.args(["--set", &format!("journal.log_path={}", log.path().join("log").display())]);
         command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports).stdout(Stdio::null());
         let process = Running(command.spawn().expect("outcry starts"));
         let (http, admin) = wait_for_ports(&ports);
-        Self { process, http, admin, token_file }
+        Self { process, http, admin, token_file, _log: log }
     }
 
     /// What the operator's listener answers at a path.

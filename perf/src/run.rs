@@ -100,6 +100,8 @@ pub(crate) struct Rig {
     pub(crate) accounts: Vec<Account>,
     pub(crate) tokens: Vec<[alloy_primitives::U256; 2]>,
     folder: Folder,
+    /// Where the log is, in memory.
+    memory: Folder,
 }
 
 /// The settings of a plan's server: its own, and if they do not mention CPUs, one trading loop that
@@ -132,10 +134,14 @@ fn kernel_threads(plan: &Plan) -> KernelThreads {
     }
 }
 
+/// Where data is that no disk has, and every server's log, as it is without settings: the system writes a log on a disk
+/// back, and appends wait for that.
+const MEMORY: &str = "/dev/shm";
+
 /// The folder in which a server keeps its data; it is created.
 fn place(ground: &Ground, data: Data) -> Result<PathBuf, String> {
     let place = match data {
-        Data::Memory => PathBuf::from("/dev/shm"),
+        Data::Memory => PathBuf::from(MEMORY),
         Data::Disk => ground.out.clone(),
     };
     std::fs::create_dir_all(&place).map_err(|fault| format!("{}: {fault}", place.display()))?;
@@ -146,8 +152,8 @@ impl Rig {
     /// Starts `binary` with the plan's settings, then makes its markets and accounts.
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = place(ground, plan.data)?;
-        let folder = Folder::new_in(&place)?;
-        let server = Server::start(binary, folder.path(), &settings(plan, cpus))?;
+        let [folder, memory] = [Folder::new_in(&place)?, Folder::new_in(Path::new(MEMORY))?];
+        let server = Server::start(binary, folder.path(), memory.path(), &settings(plan, cpus))?;
         let tokens = server.markets(plan.markets)?;
         let mut accounts = Vec::new();
         for index in 0..=plan.wallets as usize {
@@ -160,7 +166,7 @@ impl Rig {
             (plan.connections + plan.read_connections) as usize,
             waits(plan),
         )?;
-        Ok(Self { server, generator, accounts, tokens, folder })
+        Ok(Self { server, generator, accounts, tokens, folder, memory })
     }
 
     /// Sends a schedule's requests, on the client's CPU; `watched` are the CPUs of the client and of the server's loops.
@@ -231,7 +237,7 @@ impl Rig {
         let said = self.server.said();
         drop(self.generator);
         drop(self.server);
-        drop(self.folder);
+        drop((self.folder, self.memory));
         said
     }
 }

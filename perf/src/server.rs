@@ -40,9 +40,14 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server with its data in `folder` and waits until it has bound its ports. What it prints
+    /// Starts the server with its data in `folder` and its log in `memory`, and waits until it has bound its ports. What it prints
     /// goes to `folder/server.log`; if it ends before that, the error has it.
-    pub(crate) fn start(binary: &Path, folder: &Path, settings: &[String]) -> Result<Self, String> {
+    pub(crate) fn start(
+        binary: &Path,
+        folder: &Path,
+        memory: &Path,
+        settings: &[String],
+    ) -> Result<Self, String> {
         let (data, ports, log) = (folder.join("data"), folder.join("ports.json"), folder.join("server.log"));
         let fault = |what: &Path, fault: std::io::Error| format!("{}: {fault}", what.display());
         let output = File::create(&log).map_err(|error| fault(&log, error))?;
@@ -51,7 +56,7 @@ impl Server {
         for setting in with_the_rigs(settings) {
             command.args(["--set", &setting]);
         }
-        command.args(["--set", &format!("journal.log_path={}", folder.join("log").display())]);
+        command.args(["--set", &format!("journal.log_path={}", memory.join("log").display())]);
         command.arg("--data-dir").arg(&data).arg("--ports-file").arg(&ports);
         command.env("NO_COLOR", "1").env_remove("OUTCRY_ADMIN_TOKEN");
         command.stdout(Stdio::null()).stderr(output);
