@@ -27,9 +27,6 @@ use crate::journal::layout::Close;
 /// How long the thread sleeps unless it is woken: short compared with the time in which 32 MiB fill.
 const NAP: Duration = Duration::from_millis(10);
 
-/// As `nice` counts it.
-const HIGHEST_PRIORITY: i32 = -20;
-
 /// Receives reports of writes, on the journal thread. A closure receives what is durable.
 pub trait Listener: Send {
     /// A batch goes to the disk now.
@@ -85,12 +82,7 @@ impl WriterHandle {
             begun: Some(begun),
             stopping: Arc::clone(&stopping),
         };
-        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || {
-            // Answers wait for this thread, and it waits for the disk. On Linux a priority belongs to the
-            // thread that sets it; if it is refused, the thread runs like any other.
-            let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
-            writer.run()
-        });
+        let thread = std::thread::Builder::new().name("journal".to_owned()).spawn(move || writer.run());
         let thread = thread.map_err(Fault::io("start the journal thread of", &log_path))?;
         if has_begun.recv().is_err() {
             let ended = thread.join().expect("the journal thread does not panic");

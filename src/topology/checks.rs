@@ -266,6 +266,8 @@ pub struct Needs {
     pub backlog: u64,
     /// The journal thread's CPU, if it is pinned.
     pub journal_cpu: Option<usize>,
+    /// Whether the journal thread asks for a real-time priority.
+    pub journal_asks_for_real_time: bool,
     /// How CPUs are chosen.
     pub policy: Policy,
     /// The loops that spin, pinned or not.

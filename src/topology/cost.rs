@@ -46,6 +46,11 @@ pub(super) fn discard() -> String {
 type Estimate = (&'static str, u64, &'static str);
 
 const ESTIMATES: &[Estimate] = &[
+    (
+        "rt.priority",
+        SLICE_NS,
+        "up to {} a durable answer, or twice that, when something else runs on its CPU",
+    ),
     ("cpu.isolated", SLICE_NS, "up to {} an order when something else is ready there"),
     ("mem.room", 2_000_000, "the process, when the rest is used up"),
     // 2 MiB at 10 GB a second.

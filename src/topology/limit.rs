@@ -28,12 +28,13 @@ use super::machine::{Cpu, counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
 
 /// Conditions that cost something whenever they fail and have no cause of their own below, with what they touch.
-const CONDITIONS: [(&str, Option<Touches>); 9] = [
+const CONDITIONS: [(&str, Option<Touches>); 10] = [
     ("mem.room", None),
     ("cpu.governor", Some(Touches::P50)),
     ("cpu.smt", Some(Touches::P50)),
     ("numa.local", Some(Touches::P50)),
     ("irq.affinity", Some(Touches::P99)),
+    ("rt.priority", Some(Touches::Durable)),
     ("time.clocksource", Some(Touches::P50)),
     ("mem.swap", Some(Touches::P99)),
     ("mem.damon", Some(Touches::P999)),

@@ -20,6 +20,22 @@ pub(crate) fn give_back_freed_memory() {
     let _ = unsafe { malloc_trim(0) };
 }
 
+/// Gives the calling thread the least real-time priority: from its wake-up on it has its CPU before every thread that has
+/// none, until it waits. Threads that it makes are ordinary ones.
+///
+/// # Errors
+/// A process needs `CAP_SYS_NICE` for that, or an `RLIMIT_RTPRIO` of 1 (`sched(7)`).
+pub(crate) fn be_real_time() -> Result<(), std::io::Error> {
+    let least = libc::sched_param { sched_priority: 1 };
+    // SAFETY: the kernel only reads `least`, which outlives the call (sched_setscheduler(2)); 0 is the calling thread.
+    match unsafe {
+        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const least)
+    } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// `struct timex` on 64-bit Linux, as far as we read it: 26 words, all zero when we ask.
 #[repr(C)]
 struct Timex([u64; 26]);

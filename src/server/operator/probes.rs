@@ -64,6 +64,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         descriptors: descriptors::OTHERS,
         backlog: socket::BACKLOG.into(),
         journal_cpu: plan.topology.journal_cpu,
+        journal_asks_for_real_time: plan.topology.journal_may_be_real_time(),
         policy: plan.topology.policy,
         spinning: loops.iter().filter(|core| core.wait != Wait::Park).map(|core| core.name.clone()).collect(),
         durable: plan.durability == Durability::Durable,
@@ -154,6 +155,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         log_room: log_room(plan.log_path.as_deref(), &plan.data_dir),
         held_bytes: None,
         clock: system::clock_is_in_step().map_err(|fault| format!("adjtimex: {fault}")),
+        real_time: real_time(),
         stat_before,
         stat_quiet: None,
         busy_with: Vec::new(),
@@ -171,6 +173,13 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         Duration::from_secs(1).saturating_sub(began.elapsed()).max(QUIET_TIME_MIN),
     );
     probes
+}
+
+/// Tries it on a thread that ends at once.
+fn real_time() -> Result<Option<String>, String> {
+    let tried = std::thread::Builder::new().spawn(|| system::be_real_time().err());
+    let tried = tried.map_err(|fault| format!("no thread: {fault}"))?;
+    Ok(tried.join().expect("it asks the kernel").map(|refusal| refusal.to_string()))
 }
 
 /// What a signature check takes, on one of `cpus` if there are any.

@@ -146,6 +146,13 @@ impl Topology {
         first..self.trading_loops()
     }
 
+    /// Whether the journal's thread may be real-time: it sleeps whenever it has nothing to do, and has its CPU. See
+    /// `threads::thread::come_first`.
+    #[must_use]
+    pub fn journal_may_be_real_time(&self) -> bool {
+        self.journal_cpu.is_some() && self.journal_wait == Wait::Park
+    }
+
     /// CPUs for threads that can wait, none on which the journal's thread spins: those of `allowed` that no loop is
     /// pinned to; if there are none, those without trading or a spinning loop; if there are none of these either and a
     /// loop spins, those on which none does. None at all means anywhere.

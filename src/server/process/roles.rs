@@ -429,17 +429,23 @@ fn journal_options(plan: &Plan) -> journal::Options {
     options
 }
 
-/// Runs on the journal's thread: pins it once, wakes the loops that wait for the disk, and then counts.
+/// Runs on the journal's thread: puts it in its place once, wakes the loops that wait for the disk, and then counts.
 struct Scribe {
     shared: Arc<Shared>,
-    cpu: Option<usize>,
+    /// Counts how long the thread was ready and did not run, from when it was put in its place.
     run_delay: Option<RunDelay>,
 }
 
 impl Scribe {
     fn new(shared: &Arc<Shared>) -> Self {
-        let cpu = shared.plan.topology.journal_cpu;
-        Self { shared: Arc::clone(shared), cpu, run_delay: None }
+        Self { shared: Arc::clone(shared), run_delay: None }
+    }
+
+    fn take_place(&self) -> RunDelay {
+        let topology = &self.shared.plan.topology;
+        thread::pin(topology.journal_cpu);
+        thread::come_first(topology.journal_may_be_real_time());
+        RunDelay::of_this_thread()
     }
 }
 
@@ -450,9 +456,11 @@ impl Listener for Scribe {
 
     fn durable(&mut self, upto: Position) {
         let now_ns = self.shared.clock.elapsed_ns();
-        thread::pin(self.cpu.take());
         self.shared.wake_up_to(upto);
-        let run_delay = self.run_delay.get_or_insert_with(RunDelay::of_this_thread);
+        if self.run_delay.is_none() {
+            self.run_delay = Some(self.take_place());
+        }
+        let run_delay = self.run_delay.as_mut().expect("it is there");
         self.shared.journal_tally.wrote(now_ns, run_delay.since_last());
     }
 

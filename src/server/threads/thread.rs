@@ -2,6 +2,8 @@
 
 use std::thread::JoinHandle;
 
+use crate::server::machine::system;
+
 /// One turn of a loop after the other, until it says that it is done.
 pub(crate) trait Turns: Send + 'static {
     /// Does what is to be done now, waits if there is nothing; false ends the thread.
@@ -39,6 +41,21 @@ pub(crate) fn pin(cpu: Option<usize>) {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("a thread");
         tracing::warn!("{name} could not be pinned to CPU {cpu} and runs on any: {fault}");
+    }
+}
+
+/// Lets the calling thread, for which answers wait, run before others, as far as a sandbox lets it.
+///
+/// One that sleeps whenever it has nothing to do, on a CPU that was chosen for it, may be real-time. `nice` only weighs
+/// who is ready: of the wake-ups of a thread at -20 beside a busy one of the same CPU, some of a hundred found that one at
+/// work for 4 or 8 ms more (Linux 6.18). One that may run anywhere is better at -20: the scheduler moves it to where
+/// nobody is, and would leave a real-time thread on the CPU of a loop.
+pub(crate) fn come_first(may_be_real_time: bool) {
+    /// As `nice` counts it.
+    const HIGHEST_PRIORITY: i32 = -20;
+    if !(may_be_real_time && system::be_real_time().is_ok()) {
+        // On Linux a priority belongs to the thread that sets it.
+        let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     }
 }
 
@@ -97,6 +114,37 @@ mod tests {
             let told: Vec<_> = told.iter().collect();
             assert_eq!(told.len(), 200);
             assert!(told.iter().all(|told| *told == (Some("outcry-test".into()), set_of(wanted))), "{cpu:?}");
+        }
+    }
+
+    /// The calling thread's nice value, real-time priority and policy: fields 19, 40 and 41 of `proc_pid_stat(5)`.
+    fn standing() -> [i64; 3] {
+        let stat = std::fs::read_to_string("/proc/thread-self/stat").expect("everybody may read it");
+        let (_, fields) = stat.rsplit_once(") ").expect("a name in brackets");
+        let fields: Vec<&str> = fields.split(' ').collect();
+        [19, 40, 41].map(|field| fields[field - 3].parse().expect("a number"))
+    }
+
+    #[test]
+    fn who_comes_first_is_real_time_where_that_may_be_and_nobody_inherits_it() {
+        let on_a_thread = |doing: fn() -> bool| std::thread::spawn(doing).join().expect("does not panic");
+        let may_be_real_time = on_a_thread(|| system::be_real_time().is_ok());
+        let may_be_nice = on_a_thread(|| rustix::process::setpriority_process(None, -20).is_ok());
+        // The numbers of `sched(7)`.
+        let (other, fifo) = (0, 1);
+        for asks in [true, false] {
+            let place = move || {
+                come_first(asks);
+                [standing(), std::thread::spawn(standing).join().expect("does not panic")]
+            };
+            let [own, of_a_child] = std::thread::spawn(place).join().expect("does not panic");
+            let [nice, priority, policy] = own;
+            if asks && may_be_real_time {
+                assert_eq!((priority, policy), (1, fifo), "{own:?}");
+                assert_eq!(of_a_child, [0, 0, other]);
+            } else {
+                assert_eq!([nice, priority, policy], [if may_be_nice { -20 } else { 0 }, 0, other]);
+            }
         }
     }
 

@@ -49,6 +49,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         descriptors: 1,
         backlog: 1,
         journal_cpu: None,
+        journal_asks_for_real_time: false,
         policy: Policy::Auto,
         spinning: Vec::new(),
         durable: true,

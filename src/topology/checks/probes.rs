@@ -169,6 +169,8 @@ pub struct Probes {
     pub held_bytes: Option<u64>,
     /// Whether the clock is kept in step, and the kernel's estimate of its error in microseconds.
     pub clock: Result<(bool, u64), String>,
+    /// Why a thread of this process may not be real-time, if so.
+    pub real_time: Result<Option<String>, String>,
     /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
     pub stat_before: Option<String>,
     /// `/proc/stat` twice, half a second or more apart, while this process slept.
@@ -223,6 +225,7 @@ impl Probes {
             log_room: Err(why()),
             held_bytes: None,
             clock: Err(why()),
+            real_time: Err(why()),
             stat_before: None,
             stat_quiet: None,
             busy_with: Vec::new(),

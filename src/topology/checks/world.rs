@@ -9,7 +9,8 @@ pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
     findings.push(busy_poll(scene));
     findings.extend([steering(scene, Direction::Receive), steering(scene, Direction::Send), queues(scene)]);
     findings.extend([autocorking(scene), slow_start(scene), disk(scene), disk_use(scene), free_space(scene)]);
-    findings.extend([clocksource(scene), clock(scene), descriptors(scene), real_time(scene)]);
+    findings.extend([clocksource(scene), clock(scene), descriptors(scene)]);
+    findings.extend([throttle(scene), real_time(scene)]);
     findings.extend([mitigations(scene), ports(scene), config(scene), lock(scene)]);
     findings.extend([journal(scene), secret(scene)]);
     findings
@@ -278,17 +279,38 @@ fn descriptors(scene: &Scene<'_>) -> Finding {
     }
 }
 
-fn real_time(scene: &Scene<'_>) -> Finding {
+fn throttle(scene: &Scene<'_>) -> Finding {
     let finding = Finding::new(
         "rt.throttle",
         Severity::Info,
         "reported",
-        "it has no say here: no thread asks for real-time priority",
+        "it has no say here: the only thread that may be real-time sleeps while it waits for the disk",
     );
     match scene.files.line("/proc/sys/kernel/sched_rt_runtime_us") {
         None => finding.unreadable("not built in"),
         Some(value) => finding.told(format!("{value} µs a second")),
     }
+}
+
+fn real_time(scene: &Scene<'_>) -> Finding {
+    let finding = Finding::new(
+        "rt.priority",
+        Severity::Warning,
+        "the journal's thread may be real-time",
+        "one that is not may wait for whoever runs on its CPU when it is woken, and each durable answer with it",
+    );
+    if !scene.needs.journal_asks_for_real_time {
+        return finding.told("not asked for: not pinned, or it looks on");
+    }
+    finding.probed(&scene.probes.real_time, |finding, refusal| match refusal {
+        None => finding.judged(true, "it may"),
+        Some(refusal) if scene.needs.durable => {
+            finding.judged(false, format!("refused: {refusal}")).mended_by(vec![Fix::Advice(
+                "systemd: LimitRTPRIO=1; docker: --cap-add SYS_NICE; a shell: ulimit -r 1".into(),
+            )])
+        }
+        Some(refusal) => finding.told(format!("refused: {refusal}; no answer waits for it")),
+    })
 }
 
 fn mitigations(scene: &Scene<'_>) -> Finding {
