@@ -6,11 +6,16 @@
 //! does beyond the floor (routing, registry, book, money, log, an answer that waits for its frame) costs less
 //! than a third of the floor.
 //!
+//! With `ROUNDTRIP_DURABILITY=durable` an answer waits for the disk, and after each round blocks are written bare to the
+//! same disk, by the client while both servers are suspended. Good is then a median of at most one such write, the
+//! floor's median and 25 µs.
+//!
 //! Every reply is checked: an order that does not rest ends the run. Arguments after `--` are settings of
 //! Outcry, as in `cargo bench --bench roundtrip -- auth.known_signers_bytes=16777216`.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+mod bare;
 #[path = "../loopback/client.rs"]
 mod client;
 #[path = "../loopback/figures.rs"]
@@ -24,6 +29,7 @@ mod outcry;
 mod sign;
 
 use alloy_primitives::U256;
+use bare::Bare;
 use client::{Client, Credentials};
 use figures::Unit;
 use outcry::{Outcry, Running, pin};
@@ -41,6 +47,9 @@ const ORDERS_PER_ROUND: usize = 250;
 
 /// Orders at the start of a round that are not counted, but by the server's own stages.
 const WARM_UP: usize = 50;
+
+/// What `durable` may add to a bare write and the floor.
+const DURABLE_US: f64 = 25.0;
 
 /// The first public test key of Anvil.
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -80,7 +89,8 @@ fn main() {
         salt += count as u64;
         made
     };
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut disk = (durability == "durable").then(|| Bare::make(directory.path()));
+    let (mut ours, mut theirs, mut writes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let orders = requests(WARM_UP + ORDERS_PER_ROUND);
         if round.is_multiple_of(2) {
@@ -90,6 +100,11 @@ fn main() {
             theirs.extend(measure(&mut floor, &exchange.process, &orders));
             ours.extend(measure(&mut outcry, &floor_process, &orders));
         }
+        if let Some(disk) = &mut disk {
+            exchange.process.let_run(false);
+            floor_process.let_run(false);
+            writes.extend(disk.write(ORDERS_PER_ROUND));
+        }
     }
     println!(
         "{ROUNDS} rounds of {ORDERS_PER_ROUND} orders each, durability {durability}, server CPU {SERVER_CPU}, client CPU {CLIENT_CPU}"
@@ -98,6 +113,14 @@ fn main() {
     let [theirs, theirs_p99] = summary("floor", theirs);
     figures::note_beside("signed POST /order, p50", micros(ours), Unit::Us, "floor", micros(theirs));
     figures::note_beside("signed POST /order, p99", micros(ours_p99), Unit::Us, "floor", micros(theirs_p99));
+    if disk.is_some() {
+        let [bare, _] = summary("bare", writes);
+        let most = micros(bare) + micros(theirs) + DURABLE_US;
+        println!("outcry's median may be {most:.1} µs: a bare write, the floor and {DURABLE_US} µs");
+        let beside = "a bare write, the floor and 25 µs";
+        figures::note_beside("an order that waits for the disk, p50", micros(ours), Unit::Us, beside, most);
+        figures::note("a bare write of 4 KiB, p50", micros(bare), Unit::Us);
+    }
     exchange.process.let_run(true);
     let stages = &exchange.asked("/debug/latency")[0]["stages"];
     let stages = stages.as_object().expect("the trading loop's stages").iter();
