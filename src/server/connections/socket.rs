@@ -73,7 +73,8 @@ pub(crate) fn listen(name: &str, address: SocketAddr) -> Result<TcpListener, Str
 /// bytes that are not on their way yet, a socket takes so many. A client's window bounds what is on its way.
 const UNSENT_BYTES: u32 = 64 << 10;
 
-/// How long the kernel tries to deliver what a client does not take, also after its connection was closed.
+/// How long the kernel tries to deliver what a client does not take, also after its connection was closed. It ends a
+/// stream whose network carries nothing any more, as each is sent a heartbeat every 5 s.
 const UNTAKEN_TIME: Duration = Duration::from_secs(10);
 
 /// Every socket that is accepted has these options of its listener (tcp(7)).
