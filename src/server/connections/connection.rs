@@ -277,11 +277,12 @@ impl Connection {
         self.line.count_held(share);
     }
 
-    /// True if the client waits for the server and not the other way round: for an answer or a signature check, until a
-    /// limit has room or what has come is looked at, or because it is not read while it has too much unsent.
+    /// True if the client waits for the server and not the other way round: for an answer and all of its bytes, for a
+    /// signature check, or until a limit has room or what has come is looked at. A stream, which is sent something all
+    /// the time, waits only while it is not read because too much is unsent.
     pub(crate) fn is_kept_waiting(&self) -> bool {
-        let is_asked = self.line.open_count() == 0 && self.line.has_room();
-        !is_asked
+        let is_its_turn = if self.stream.is_some() { self.line.has_room() } else { self.line.is_idle() };
+        !is_its_turn
             || self.listed_signing
             || self.listed[List::Ready as usize]
             || self.line.toll.held().is_some()
@@ -296,6 +297,20 @@ impl Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_client_that_is_sent_an_answer_waits_for_its_last_byte() {
+        let mut connection = Connection::empty();
+        for is_head_partial in [false, true] {
+            connection.partial = is_head_partial;
+            connection.line.output().extend_from_slice(b"an answer");
+            for (sent_bytes, is_kept_waiting) in [(0, true), (8, true), (1, false)] {
+                connection.line.was_sent(sent_bytes);
+                let unsent = connection.line.unsent();
+                assert_eq!(connection.is_kept_waiting(), is_kept_waiting, "{unsent} unsent");
+            }
+        }
+    }
 
     #[test]
     fn what_moves_to_another_loop_came_when_it_did() {
