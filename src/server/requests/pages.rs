@@ -4,6 +4,8 @@
 //! (`OPTIONS`) before it sends a request that a plain form could not send. This keeps nobody out: a browser adds no
 //! credentials of its own to what it sends here, so a page can do what its user's keys can do, as any program can.
 
+use std::net::Ipv6Addr;
+
 /// The origins of `allowed_origins`.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Pages(Vec<Origin>);
@@ -63,25 +65,34 @@ impl Pages {
 fn check(text: &str) -> Result<(), String> {
     const FORM: &str =
         "is not * and no origin: https://app.example, with :8443 behind it or not, and no more";
-    let (scheme, rest) = text.split_once("://").ok_or(FORM)?;
+    let written = as_browsers_write(&text.to_ascii_lowercase()).ok_or(FORM)?;
+    if written == text { Ok(()) } else { Err(format!("never comes from a browser, which writes {written}")) }
+}
+
+/// An origin in small letters, with a port only where it is not the scheme's own; `None` if it is no origin.
+fn as_browsers_write(text: &str) -> Option<String> {
     let in_scheme = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.');
-    let in_host =
-        |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_' | b':' | b'[' | b']');
-    if scheme.is_empty() || rest.is_empty() || !scheme.bytes().all(in_scheme) || !rest.bytes().all(in_host) {
-        return Err(FORM.to_owned());
-    }
-    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        return Err(format!("never comes from a browser, which writes {}", text.to_ascii_lowercase()));
-    }
-    let usual_port = match scheme {
-        "https" => ":443",
-        "http" => ":80",
-        _ => return Ok(()),
+    let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
+    let (scheme, rest) = text.split_once("://")?;
+    let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
+    let (host, port) = bracketed.unwrap_or_else(|| rest.split_at(rest.find(':').unwrap_or(rest.len())));
+    let is_host = if bracketed.is_some() {
+        host.parse::<Ipv6Addr>().is_ok()
+    } else {
+        !host.is_empty() && host.bytes().all(in_name)
     };
-    match text.strip_suffix(usual_port) {
-        Some(shorter) => Err(format!("never comes from a browser, which writes {shorter}")),
-        None => Ok(()),
+    if scheme.is_empty() || !scheme.bytes().all(in_scheme) || !is_host {
+        return None;
     }
+    if port.is_empty() {
+        return Some(text.to_owned());
+    }
+    let without_port = &text[..text.len() - port.len()];
+    let digits = port.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
+    Some(match (scheme, digits.parse::<u16>().ok()?) {
+        ("https", 443) | ("http", 80) => without_port.to_owned(),
+        (_, port) => format!("{without_port}:{port}"),
+    })
 }
 
 #[cfg(test)]
@@ -108,6 +119,7 @@ mod tests {
             (APP, Some("https://app.example:8443"), None),
             (APP, Some("https://app.example.evil.example"), None),
             (APP, Some("https://evil.example"), None),
+            ("https://app.example:80", Some("https://app.example:80"), Some("https://app.example:80")),
             ("http://[::1]:3000 https://app.example", Some(APP), Some(APP)),
             ("http://[::1]:3000 https://app.example", Some("http://[::1]:3000"), Some("http://[::1]:3000")),
             (
@@ -139,9 +151,23 @@ mod tests {
             ("https://app.example/", form),
             ("https://*.example", form),
             ("https://a@app.example", form),
+            ("https://app.example:8443:1", form),
+            ("https://app.example:", form),
+            ("https://app.example:port", form),
+            ("https://app.example:+8443", form),
+            ("https://app.example:65536", form),
+            ("https://:8443", form),
+            ("http://[::1", form),
+            ("http://[::1]3000", form),
+            ("http://[::1]]", form),
+            ("http://[app.example]", form),
+            ("http://::1", form),
             ("https://App.example", "which writes https://app.example"),
             ("https://app.example:443", "which writes https://app.example"),
             ("http://app.example:80", "which writes http://app.example"),
+            ("https://app.example:0443", "which writes https://app.example"),
+            ("https://app.example:08443", "which writes https://app.example:8443"),
+            ("http://[::A]:3000", "which writes http://[::a]:3000"),
             ("* https://app.example", "no other may stand beside it"),
         ];
         for (texts, words) in rows {
