@@ -310,22 +310,30 @@ fn an_operators_act_is_done_or_refused_for_want_of_room_and_never_forgotten() {
 #[test]
 fn what_answers_a_head_has_no_body_whatever_it_says() {
     let (exchange, _folder) = exchange();
-    let asks =
-        ["HEAD /time", "HEAD /nowhere", "HEAD /order", "HEAD /ws/market", "HEAD /ws/user", "GET /time"];
-    let mut bytes = String::new();
-    for ask in asks {
-        let end = if ask.starts_with("GET") { "Connection: close\r\n" } else { "" };
-        write!(bytes, "{ask} HTTP/1.1\r\nHost: h\r\n{end}\r\n").unwrap();
+    let public = ["/time 200", "/nowhere 404", "/order 405", "/ws/market 426", "/ws/user 426"];
+    let admin = ["/health 200", "/ready 200", "/metrics 200", "/console 200", "/books 200", "/mode 404"];
+    for (port, asks, last) in [(exchange.http, &public[..], "/time"), (exchange.admin, &admin, "/health")] {
+        let mut bytes = String::new();
+        for ask in asks {
+            let (path, _) = ask.split_once(' ').unwrap();
+            write!(bytes, "HEAD {path} HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+        }
+        write!(bytes, "GET {last} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").unwrap();
+        let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
+        client.write_all(bytes.as_bytes()).unwrap();
+        let mut said = String::new();
+        client.read_to_string(&mut said).unwrap();
+        let heads: Vec<&str> = said.split("\r\n\r\n").collect();
+        assert_eq!(heads.len(), asks.len() + 2, "{said}");
+        for (ask, head) in asks.iter().zip(&heads) {
+            let (_, status) = ask.split_once(' ').unwrap();
+            assert!(head.starts_with(&format!("HTTP/1.1 {status} ")), "HEAD {ask}: {head}");
+        }
+        assert!(
+            heads[asks.len()].starts_with("HTTP/1.1 200 ") && !heads[asks.len() + 1].is_empty(),
+            "{said}"
+        );
     }
-    let mut client = TcpStream::connect(("127.0.0.1", exchange.http)).unwrap();
-    client.write_all(bytes.as_bytes()).unwrap();
-    let mut said = String::new();
-    client.read_to_string(&mut said).unwrap();
-    let heads: Vec<&str> = said.split("\r\n\r\n").collect();
-    assert_eq!(heads.len(), asks.len() + 1, "{said}");
-    let statuses = heads[..asks.len()].iter().map(|head| head.split(' ').nth(1).unwrap_or_default());
-    assert_eq!(statuses.collect::<Vec<_>>(), ["200", "404", "405", "426", "426", "200"], "{said}");
-    assert!(heads[..asks.len()].iter().all(|head| head.starts_with("HTTP/1.1 ")), "{said}");
 }
 
 #[test]

@@ -86,6 +86,15 @@ impl Method {
             Self::Other => "",
         }
     }
+
+    /// The method as which it is answered: `HEAD` as `GET`.
+    #[must_use]
+    pub const fn answered_as(self) -> Self {
+        match self {
+            Self::Head => Self::Get,
+            other => other,
+        }
+    }
 }
 
 /// Where the body ends.

@@ -483,7 +483,7 @@ fn look_up(method: Method, path: &str) -> Result<(Endpoint, &str), NoRoute> {
         Some(shorter) if !shorter.is_empty() && !shorter.ends_with('/') => shorter,
         _ => path,
     };
-    let wanted = if method == Method::Head { Method::Get } else { method };
+    let wanted = method.answered_as();
     let mut allowed = Allowed::default();
     let mut captured = None;
     for row in TABLE {

@@ -28,7 +28,7 @@ pub(crate) fn begin(
     request: &Request<'_>,
     answer: &mut Vec<u8>,
 ) -> Done {
-    let asked = request::read(request.head.method, request.head.path, request.body);
+    let asked = request::read(request.head.method.answered_as(), request.head.path, request.body);
     match asked.and_then(|asked| go_on(core, pending, asked, request.body)) {
         Ok(Next::Sent) => Done::Later,
         Ok(Next::Say(body)) => respond(answer, pending, 200, &body),

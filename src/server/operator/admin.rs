@@ -152,11 +152,12 @@ pub(crate) fn begin(
         respond::plain_error(answer, status, code, text, &extras);
         return Done::Answered(Position(0));
     }
-    if let (Method::Get, Some(file)) = (head.method, console::file(head.path)) {
+    let method = head.method.answered_as();
+    if let (Method::Get, Some(file)) = (method, console::file(head.path)) {
         file.write(answer, &extras);
         return Done::Answered(Position(0));
     }
-    match (head.method, head.path) {
+    match (method, head.path) {
         (Method::Get, "/health") => write_json(answer, 200, &extras, |json| {
             json.open_object().key("status").text("ok").close_object();
         }),
