@@ -119,25 +119,20 @@ fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
 
 fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
     let at = job.at;
-    let (status, body) = (said.status, &said.body);
     match job.purpose {
-        Purpose::House if status == 200 => {}
+        Purpose::House if said.status == 200 => {}
         Purpose::House => {
-            tracing::error!("cancels only: {}; it is tried again", String::from_utf8_lossy(body));
+            tracing::error!("cancels only: {}; it is tried again", String::from_utf8_lossy(&said.body));
             if let Some(disk) = &mut core.disk {
                 disk.forget();
             }
         }
         Purpose::Lost(key) => guards::lost_is_over(core, key),
         Purpose::Operator(pending) => {
-            admin::finish(core, pending, status, at, |json| {
-                json.raw(body);
-            });
+            admin::finish(core, pending, &said, at);
         }
         Purpose::Import(pending) => {
-            admin::finish(core, pending, status, at, |json| {
-                json.raw(body);
-            });
+            admin::finish(core, pending, &said, at);
             intake::ended(core, at);
         }
         Purpose::Request(work) => {

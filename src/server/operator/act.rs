@@ -4,17 +4,16 @@
 //! Requests are judged by `request`, markets are found in the ledger, and only what was found is
 //! sent. The registrar and the shards refuse by name; `{got}` in their words is filled in here.
 
-use super::admin::{Done, Pending, write_json};
+use super::admin::{self, Done, Pending};
 use super::desk::{self, Place};
 use super::request::{self, Asked, MarketName, Movement, Refusal};
 use super::{books, intake, made_up_reference, market_acts};
 use crate::domain::{Address, Mode, Position, Reject, WalletNo};
-use crate::http::respond::Extras;
 use crate::journal::layout::{MoneyDirection, RemovalReason};
 use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
 use crate::server::core_loop::acts;
-use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP, connection_word};
+use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
 use crate::server::requests::refusal;
 use crate::server::requests::request::Request;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report, Said};
@@ -29,15 +28,13 @@ pub(crate) fn begin(
     answer: &mut Vec<u8>,
 ) -> Done {
     let asked = request::read(request.head.method.answered_as(), request.head.path, request.body);
-    match asked.and_then(|asked| go_on(core, pending, asked, request.body)) {
-        Ok(Next::Sent) => Done::Later,
-        Ok(Next::Say(body)) => respond(answer, pending, 200, &body),
-        Err(refusal) => {
-            let mut body = Vec::new();
-            refusal.body(&mut body);
-            respond(answer, pending, refusal.status, &body)
-        }
-    }
+    let said = match asked.and_then(|asked| go_on(core, pending, asked, request.body)) {
+        Ok(Next::Sent) => return Done::Later,
+        Ok(Next::Say(body)) => Said::done(body),
+        Err(refusal) => refusal.said(),
+    };
+    admin::write_said(answer, pending, &said);
+    Done::Answered(Position(0))
 }
 
 /// What comes of a request that is understood.
@@ -46,14 +43,6 @@ enum Next {
     Say(Vec<u8>),
     /// An answer later: it was sent to another loop.
     Sent,
-}
-
-fn respond(answer: &mut Vec<u8>, pending: Pending, status: u16, body: &[u8]) -> Done {
-    let extras = Extras { connection: connection_word(pending.keep_alive), ..Extras::default() };
-    write_json(answer, status, &extras, |json| {
-        json.raw(body);
-    });
-    Done::Answered(Position(0))
 }
 
 fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Result<Next, Refusal> {
@@ -276,23 +265,12 @@ pub(super) fn said(write: impl FnOnce(&mut Writer<'_>)) -> Report {
 
 /// The answer to what the registrar refused; `got` is what it was about.
 pub(super) fn refused(refusal: registrar::Refusal, got: &str) -> Report {
-    let wire = refusal.wire();
-    say_refusal(wire.status, wire.code, &wire.error.replace("{got}", ShortText::new(got).as_str()))
+    refusal::report_of(refusal, ShortText::new(got).as_str())
 }
 
 /// The answer to what a shard refused.
 pub(super) fn refused_by_shard(refusal: &crate::shard::Refusal) -> Report {
-    let wire = refusal.reject.wire();
-    say_refusal(wire.status, wire.code, wire.error)
-}
-
-/// The answer to a refusal with words of its own.
-pub(super) fn say_refusal(status: u16, code: &str, error: &str) -> Report {
-    let mut body = Vec::new();
-    let mut json = Writer::new(&mut body);
-    refusal::write_words(json.open_object(), error, code);
-    json.close_object();
-    Report::Answer(Said { status, retry_after_s: None, body })
+    Report::Answer(refusal::rejected(refusal.reject, refusal.reject.wire().error))
 }
 
 /// `0x` and lower-case hex.

@@ -23,6 +23,7 @@ use crate::server::process::secret::TOKEN_CHARACTERS_MIN;
 use crate::server::reading::Reading;
 use crate::server::requests::request::Request;
 use crate::server::requests::toll;
+use crate::server::threads::message::Said;
 use crate::server::threads::shared::Shared;
 use crate::topology::machine::counted;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -213,17 +214,19 @@ pub(crate) fn write_json(
 }
 
 /// Answers a request that [`begin`] left for [`Done::Later`].
-pub(crate) fn finish(
-    core: &mut CoreLoop,
-    pending: Pending,
-    status: u16,
-    at: Position,
-    write: impl FnOnce(&mut Writer<'_>),
-) {
+pub(crate) fn finish(core: &mut CoreLoop, pending: Pending, said: &Said, at: Position) {
     let mut answer = Vec::new();
-    let extras = Extras { connection: connection_word(pending.keep_alive), ..Extras::default() };
-    write_json(&mut answer, status, &extras, write);
+    write_said(&mut answer, pending, said);
     core.answer(pending.client, pending.number, &answer, at);
+}
+
+/// Writes what a request is answered with.
+pub(super) fn write_said(out: &mut Vec<u8>, pending: Pending, said: &Said) {
+    let (connection, retry_after_s) = (connection_word(pending.keep_alive), said.retry_after_s);
+    let extras = Extras { connection, retry_after_s, ..Extras::default() };
+    write_json(out, said.status, &extras, |json| {
+        json.raw(&said.body);
+    });
 }
 
 /// Whether this request is admitted, else the status, code and text of its refusal.
@@ -298,7 +301,9 @@ fn limits(out: &mut Vec<u8>, shared: &Shared, extras: &Extras<'_>) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::request::Refusal;
     use super::*;
+    use crate::server::requests::refusal;
 
     #[test]
     fn a_token_has_no_line_end_and_no_token_is_none() {
@@ -343,6 +348,23 @@ mod tests {
             "localhost:8081:8081",
         ] {
             assert!(!is_loopback_name(host), "{host}");
+        }
+    }
+
+    #[test]
+    fn an_answer_says_when_to_ask_again_if_waiting_helps() {
+        let pending = Pending { client: Client { slot: 0, generation: 0 }, number: 0, keep_alive: true };
+        let fields = r#""retry_after_seconds":1}"#;
+        for (said, helps) in [
+            (refusal::busy(), true),
+            (Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again").said(), true),
+            (Refusal::new(404, "market_unknown", "market", "7", "a market that is here").said(), false),
+        ] {
+            let mut answer = Vec::new();
+            write_said(&mut answer, pending, &said);
+            let answer = String::from_utf8(answer).expect("text");
+            assert_eq!(answer.contains("\r\nRetry-After: 1\r\n"), helps, "{answer}");
+            assert_eq!(answer.ends_with(fields), helps, "{answer}");
         }
     }
 

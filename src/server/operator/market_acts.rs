@@ -4,7 +4,7 @@
 //! loop; a new market is the registrar's. Paying a market's holders goes in pieces, so that other
 //! markets of the shard trade in between.
 
-use super::act::{refused, refused_by_shard, registrar_of, said, say_refusal};
+use super::act::{refused, refused_by_shard, registrar_of, said};
 use super::desk::{self, Place};
 use super::request::{NewMarket, Refusal};
 use crate::catalog::slug_of;
@@ -15,6 +15,7 @@ use crate::json::Writer;
 use crate::json::short::ShortText;
 use crate::registrar::{self, MarketNames};
 use crate::server::core_loop::CoreLoop;
+use crate::server::requests::refusal;
 use crate::server::threads::message::{Errand, Report};
 use crate::server::trading::Trade;
 use crate::shard::UserAct;
@@ -71,9 +72,9 @@ pub(super) fn resolve(place: Place, payout: Payout, redeem: bool) -> Errand {
 fn refused_as_resolved(payout: Payout, known: Payout) -> Report {
     let [got, known] =
         [payout, known].map(|payout| ShortText::millionths(payout.per_share(Outcome::Zero).into()));
-    let wire = Reject::MarketResolved.wire();
-    let error = format!("payout: got {}; allowed: {}, as {}", got.as_str(), known.as_str(), wire.error);
-    say_refusal(wire.status, wire.code, &error)
+    let why = Reject::MarketResolved.wire().error;
+    let error = format!("payout: got {}; allowed: {}, as {why}", got.as_str(), known.as_str());
+    Report::Answer(refusal::rejected(Reject::MarketResolved, &error))
 }
 
 /// A market's holders on their way to their money.

@@ -291,9 +291,7 @@ pub(crate) fn latency(out: &mut Vec<u8>, core: &CoreLoop, query: Query<'_>, extr
     if !matches!(counts, "true" | "false") {
         let refusal = Refusal::new(400, "invalid_field", "counts", counts, "true or false");
         return write_json(out, 400, extras, |json| {
-            let mut body = Vec::new();
-            refusal.body(&mut body);
-            json.raw(&body);
+            json.raw(&refusal.said().body);
         });
     }
     write_json(out, 200, extras, |json| percentiles(json, core, counts == "true"));

@@ -27,10 +27,12 @@ use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::text::parse_hex;
 use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick, WalletKind};
 use crate::http::Method;
+use crate::http::respond::retry_after_s;
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::json::{ShortText, Writer, decimal};
 use crate::server::requests::refusal;
+use crate::server::threads::message::Said;
 
 /// The longest question of a market that the operator makes.
 const QUESTION_BYTES_MAX: usize = 1_024;
@@ -159,14 +161,18 @@ impl Refusal {
         Self { status, code, field, got: ShortText::new(got).as_str().to_owned(), allowed }
     }
 
-    /// The answer's body.
-    pub(crate) fn body(&self, out: &mut Vec<u8>) {
-        let mut json = Writer::new(out);
+    /// The answer.
+    pub(crate) fn said(&self) -> Said {
+        let mut body = Vec::new();
+        let mut json = Writer::new(&mut body);
         refusal::write_words(json.open_object(), &self.to_string(), self.code);
         if !self.field.is_empty() {
             json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }
+        let retry_after_s = retry_after_s(self.status);
+        refusal::write_retry(&mut json, retry_after_s);
         json.close_object();
+        Said { status: self.status, retry_after_s, body }
     }
 }
 
@@ -491,9 +497,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_it_got_and_what_is_allowed() {
-        let mut body = Vec::new();
-        wrong("tick", "0.02\"", "0.01").body(&mut body);
-        let text = String::from_utf8(body).expect("text");
+        let text = String::from_utf8(wrong("tick", "0.02\"", "0.01").said().body).expect("text");
         assert_eq!(
             text,
             r#"{"error":"tick: got 0.02\"; allowed: 0.01","code":"invalid_field","field":"tick","got":"0.02\"","allowed":"0.01"}"#

@@ -23,6 +23,7 @@ use crossbeam::queue::ArrayQueue;
 use super::recovery::{self, Stop};
 use crate::domain::Position;
 use crate::journal::{Archive, Base, Fault, Log, Packer, Segments, SnapshotReader, Snapshots, Step};
+use crate::json::Writer;
 use crate::ledger::{Ledger, archived_again};
 use crate::reader::{Reader, Settings};
 use crate::server::core_loop::CoreLoop;
@@ -30,6 +31,7 @@ use crate::server::machine::system;
 use crate::server::operator::admin::{self, Pending};
 use crate::server::plan::topology::allowed_cpus;
 use crate::server::requests::refusal;
+use crate::server::threads::message::Said;
 use crate::server::threads::shared::Shared;
 use crate::server::threads::thread;
 
@@ -150,18 +152,24 @@ pub(crate) fn answer(core: &mut CoreLoop) -> bool {
     let mut busy = false;
     while let Some((pending, taken)) = core.shared.snapshots.done.pop() {
         busy = true;
-        match taken {
-            Ok(taken) => admin::finish(core, pending, 200, Position(0), |json| {
-                json.open_object().key("position").number(taken.position.0);
+        let mut body = Vec::new();
+        let mut json = Writer::new(&mut body);
+        json.open_object();
+        let status = match taken {
+            Ok(taken) => {
+                json.key("position").number(taken.position.0);
                 json.key("bytes").number(taken.bytes).key("milliseconds").number(taken.milliseconds);
                 json.key("frames").number(taken.frames);
-                json.key("stateHash").text(&format!("{:032x}", taken.hash)).close_object();
-            }),
-            Err(fault) => admin::finish(core, pending, 503, Position(0), |json| {
-                refusal::write_words(json.open_object(), &format!("snapshot: {fault}"), "snapshot_failed");
-                json.close_object();
-            }),
-        }
+                json.key("stateHash").text(&format!("{:032x}", taken.hash));
+                200
+            }
+            Err(fault) => {
+                refusal::write_words(&mut json, &format!("snapshot: {fault}"), "snapshot_failed");
+                503
+            }
+        };
+        json.close_object();
+        admin::finish(core, pending, &Said { status, retry_after_s: None, body }, Position(0));
     }
     busy
 }

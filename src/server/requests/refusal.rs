@@ -20,6 +20,11 @@ pub(crate) fn write(json: &mut Writer<'_>, refusal: Refusal) {
 
 fn write_as(json: &mut Writer<'_>, error: &str, code: &str, retry_after_s: Option<u32>) {
     write_words(json, error, code);
+    write_retry(json, retry_after_s);
+}
+
+/// After how many seconds to ask again, if waiting helps.
+pub(crate) fn write_retry(json: &mut Writer<'_>, retry_after_s: Option<u32>) {
     if let Some(seconds) = retry_after_s {
         json.key("retry_after_seconds").number(seconds.into());
     }
@@ -35,8 +40,12 @@ fn said(wire: &Wire, error: &str, retry_after_s: Option<u32>) -> Said {
 
 /// What an act is answered with for which there is no room now.
 pub(crate) fn busy() -> Said {
-    let wire = Reject::Busy.wire();
-    said(&wire, wire.error, Reject::Busy.retry_after_s())
+    rejected(Reject::Busy, Reject::Busy.wire().error)
+}
+
+/// What an act is answered with that is refused as an order would be, in these words.
+pub(crate) fn rejected(reject: Reject, error: &str) -> Said {
+    said(&reject.wire(), error, reject.retry_after_s())
 }
 
 /// What is reported of an act that the registrar refused.

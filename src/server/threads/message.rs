@@ -151,7 +151,7 @@ pub(crate) enum Report {
 impl Report {
     /// It is done; this is the body.
     pub(crate) const fn done(body: Vec<u8>) -> Self {
-        Self::Answer(Said { status: 200, retry_after_s: None, body })
+        Self::Answer(Said::done(body))
     }
 }
 
@@ -164,6 +164,13 @@ pub(crate) struct Said {
     pub(crate) retry_after_s: Option<u32>,
     /// JSON.
     pub(crate) body: Vec<u8>,
+}
+
+impl Said {
+    /// It is done; this is the body.
+    pub(crate) const fn done(body: Vec<u8>) -> Self {
+        Self { status: 200, retry_after_s: None, body }
+    }
 }
 
 /// Whom an act's answer is for.
