@@ -107,7 +107,7 @@ pub enum BodyFraming {
 }
 
 /// Lines of `X-Forwarded-For` that are kept, the last ones: as many proxies may add a line of their own.
-pub const FORWARDED_LINES: usize = 4;
+const FORWARDED_LINES: usize = 4;
 
 /// A request's head. Texts are visible ASCII with blanks, borrowed from the buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

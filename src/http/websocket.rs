@@ -19,7 +19,7 @@
 //! |---|---|---|
 //! | message, in one frame or in fragments | [`MESSAGE_BYTES_MAX`] | taken; one above is 1009 |
 //! | payload of a ping, pong or close | [`CONTROL_BYTES_MAX`] | taken; one above is 1002 |
-//! | reason of a close that we send | [`CLOSE_REASON_BYTES_MAX`] | cut after a whole character |
+//! | reason of a close that we send | `CLOSE_REASON_BYTES_MAX` | cut after a whole character |
 //!
 //! Absent: extensions (9), subprotocols (1.9), binary messages (1003), fragments from the server.
 
@@ -35,10 +35,7 @@ pub const MESSAGE_BYTES_MAX: usize = 128 << 10;
 pub const CONTROL_BYTES_MAX: usize = 125;
 
 /// Bytes of the reason in a close frame: its payload without the code.
-pub const CLOSE_REASON_BYTES_MAX: usize = CONTROL_BYTES_MAX - 2;
-
-/// Bytes of the longest frame that is taken: what an input buffer must be able to hold.
-pub const FRAME_BYTES_MAX: usize = 2 + 8 + MASK_BYTES + MESSAGE_BYTES_MAX;
+const CLOSE_REASON_BYTES_MAX: usize = CONTROL_BYTES_MAX - 2;
 
 /// Characters of a `Sec-WebSocket-Key`: 16 bytes in base64.
 const KEY_TEXT_BYTES: usize = 24;
@@ -235,9 +232,9 @@ impl Frames {
         false
     }
 
-    /// The length of the frame that is not whole yet, as far as its header has arrived: at most
-    /// [`FRAME_BYTES_MAX`]. Valid after [`Frames::next`] gave `None`; counted from the first byte
-    /// that was not used.
+    /// The length of the frame that is not whole yet, as far as its header has arrived: at most the
+    /// longest message behind its header. Valid after [`Frames::next`] gave `None`; counted from the
+    /// first byte that was not used.
     #[must_use]
     pub const fn needs(&self) -> usize {
         self.needs
@@ -405,14 +402,16 @@ pub fn push_text_header(out: &mut Vec<u8>, payload_bytes: usize) {
     push_header(out, Opcode::Text, payload_bytes);
 }
 
-/// Appends a ping with `payload`, at most [`CONTROL_BYTES_MAX`].
-pub fn push_ping(out: &mut Vec<u8>, payload: &[u8]) {
-    push_control(out, Opcode::Ping, payload);
+/// Appends a ping.
+pub fn push_ping(out: &mut Vec<u8>) {
+    push_header(out, Opcode::Ping, 0);
 }
 
 /// Appends a pong with `payload`, which is that of the ping it answers.
 pub fn push_pong(out: &mut Vec<u8>, payload: &[u8]) {
-    push_control(out, Opcode::Pong, payload);
+    assert!(payload.len() <= CONTROL_BYTES_MAX, "a control frame is short");
+    push_header(out, Opcode::Pong, payload.len());
+    out.extend_from_slice(payload);
 }
 
 /// Appends a close frame with as many whole characters of `reason` as fit. `code` must be one that
@@ -423,12 +422,6 @@ pub fn push_close(out: &mut Vec<u8>, code: u16, reason: &str) {
     push_header(out, Opcode::Close, 2 + reason.len());
     out.extend_from_slice(&code.to_be_bytes());
     out.extend_from_slice(reason.as_bytes());
-}
-
-fn push_control(out: &mut Vec<u8>, opcode: Opcode, payload: &[u8]) {
-    assert!(payload.len() <= CONTROL_BYTES_MAX, "a control frame is short");
-    push_header(out, opcode, payload.len());
-    out.extend_from_slice(payload);
 }
 
 fn push_header(out: &mut Vec<u8>, opcode: Opcode, payload_bytes: usize) {

@@ -102,12 +102,7 @@ impl Connections {
 
     /// Whether any has a request that is not judged yet.
     pub(crate) fn any_ready(&self) -> bool {
-        0 < self.noted(List::Ready) || self.any_signing()
-    }
-
-    /// Whether any waits for signature checks.
-    pub(crate) fn any_signing(&self) -> bool {
-        0 < self.signing()
+        0 < self.noted(List::Ready) || 0 < self.signing()
     }
 
     /// How many wait for signature checks.

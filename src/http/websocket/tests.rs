@@ -6,6 +6,9 @@ mod peer;
 use super::*;
 use proptest::prelude::*;
 
+/// Bytes of the longest frame that is taken.
+const FRAME_BYTES_MAX: usize = 2 + 8 + MASK_BYTES + MESSAGE_BYTES_MAX;
+
 /// What was said, kept.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Heard {
@@ -213,9 +216,9 @@ fn what_the_server_sends_is_framed_without_a_mask() {
     ] {
         assert_eq!(pushed(&|out| push_text_header(out, payload_bytes)), header);
     }
-    assert_eq!(pushed(&|out| push_ping(out, b"")), [0x89, 0]);
+    assert_eq!(pushed(&push_ping), [0x89, 0]);
     assert_eq!(pushed(&|out| push_pong(out, b"ab")), [0x8a, 2, b'a', b'b']);
-    assert_eq!(pushed(&|out| push_ping(out, &[7; 125]))[..3], [0x89, 125, 7]);
+    assert_eq!(pushed(&|out| push_pong(out, &[7; 125]))[..3], [0x8a, 125, 7]);
     assert_eq!(pushed(&|out| push_close(out, 1001, "ab")), [0x88, 4, 3, 233, b'a', b'b']);
 }
 

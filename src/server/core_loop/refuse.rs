@@ -58,14 +58,9 @@ pub(super) fn refuse_or_hold(line: &mut Line, connection: respond::Connection) -
     Step::Took
 }
 
-/// Refuses a request with the status of the reason.
-pub(super) fn refuse(line: &mut Line, reject: Reject, connection: respond::Connection) {
-    refuse_for(line, reject, reject.wire().status, connection);
-}
-
-/// Refuses it with another status.
-pub(super) fn refuse_for(line: &mut Line, reject: Reject, status: u16, connection: respond::Connection) {
-    answer_now(line, |out| write_refusal(out, reject, status, connection));
+/// Refuses a request while the server cannot take it yet, or not any more.
+pub(super) fn refuse_unready(line: &mut Line, status: u16, connection: respond::Connection) {
+    answer_now(line, |out| write_refusal(out, Reject::Recovering, status, connection));
 }
 
 /// Seconds after which a client should try again.

@@ -1,6 +1,6 @@
 //! Requests in the buffers of ready connections: what they are, and who answers them.
 
-use super::refuse::{answer_bytes, answer_now, refuse, refuse_for, refuse_or_hold, write_refusal};
+use super::refuse::{answer_bytes, answer_now, refuse_or_hold, refuse_unready, write_refusal};
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
@@ -66,7 +66,7 @@ impl CoreLoop {
             return false;
         };
         // A single ready connection is served next anyway, if no checks are left from the last turn and none wait.
-        if ready == 0 || (ready == 1 && !trade.has_staged() && !self.connections.any_signing()) {
+        if ready == 0 || (ready == 1 && !trade.has_staged() && self.connections.signing() == 0) {
             return false;
         }
         let (mut took, ends_ns) = (false, self.pass_ends_ns(ready));
@@ -262,7 +262,7 @@ impl CoreLoop {
         if self.trade.is_some() {
             connection.line.laps = self.laps_of_next(&connection.line);
         }
-        let found = match request::find(&connection.input, decoded, &http::Limits::SERVED) {
+        let found = match request::find(&connection.input, decoded) {
             Ok(found) => found,
             Err(bad) => return self.refuse_bytes(connection, bad),
         };
@@ -273,7 +273,7 @@ impl CoreLoop {
                 step
             }
             Found::ChunksBegin { head_bytes, expects_continue } => {
-                request::begin_chunks(connection, head_bytes, expects_continue, &http::Limits::SERVED);
+                request::begin_chunks(connection, head_bytes, expects_continue);
                 say_continue(connection, expects_continue);
                 Step::Took
             }
@@ -388,7 +388,7 @@ impl CoreLoop {
         let is_promised =
             head.cancel_on_disconnect == Some("true") && trading::needs_signature(route.endpoint);
         if !self.has_recovered() || (is_promised && self.shared.phase() >= Phase::Leaving) {
-            refuse(line, Reject::Recovering, connection);
+            refuse_unready(line, Reject::Recovering.wire().status, connection);
             return Step::Took;
         }
         let Some(trade) = self.trade.as_mut() else {
@@ -399,7 +399,7 @@ impl CoreLoop {
         }
         if pass != Pass::Signing && trading::needs_signature(route.endpoint) {
             let body_bytes = request.body.len() as u64;
-            if self.connections.any_signing() || !trade.may_sign() {
+            if 0 < self.connections.signing() || !trade.may_sign() {
                 line.signs = true;
                 return Step::Queue(body_bytes);
             }
@@ -427,7 +427,7 @@ impl CoreLoop {
         }
         let connection = connection_word(request.head.keep_alive);
         if !self.has_recovered() || (endpoint == Endpoint::Ready && !self.is_ready()) {
-            refuse_for(line, Reject::Recovering, 503, connection);
+            refuse_unready(line, 503, connection);
             return Step::Took;
         }
         let to = self.shared.plan.topology.reader_loop();
@@ -526,7 +526,7 @@ impl CoreLoop {
         };
         let connection = connection_word(request.head.keep_alive);
         if !self.has_recovered() {
-            refuse_for(line, Reject::Recovering, 503, connection);
+            refuse_unready(line, 503, connection);
             return Step::Took;
         }
         if !line.is_idle() {

@@ -375,7 +375,7 @@ impl CoreLoop {
             self.close_stream(slot, &mut connection, NAMELESS.code, NAMELESS.reason);
         } else if connection.may_ask() {
             if pings {
-                websocket::push_ping(connection.line.output(), b"");
+                websocket::push_ping(connection.line.output());
                 self.connections.note(List::Dirty, slot, &mut connection);
             }
             if beats {

@@ -38,14 +38,10 @@ pub(crate) enum Found<'a> {
 
 /// Finds what is at the front of `input`. `decoded` is the length of a chunked body that has come
 /// whole.
-pub(crate) fn find<'a>(
-    input: &'a Input,
-    decoded: Option<usize>,
-    limits: &Limits,
-) -> Result<Found<'a>, BadRequest> {
+pub(crate) fn find(input: &Input, decoded: Option<usize>) -> Result<Found<'_>, BadRequest> {
     let unread = input.unread();
-    let Some(head) = http::parse(unread, limits)? else {
-        return Ok(Found::Partial { needed: limits.head_bytes, expects_continue: false });
+    let Some(head) = http::parse(unread, &Limits::SERVED)? else {
+        return Ok(Found::Partial { needed: Limits::SERVED.head_bytes, expects_continue: false });
     };
     let body_bytes = match (head.body, decoded) {
         (BodyFraming::Length(bytes), _) | (BodyFraming::Chunked, Some(bytes)) => bytes,
@@ -76,11 +72,7 @@ pub(crate) fn decode_chunks(connection: &mut Connection) -> Result<Option<usize>
 }
 
 /// Notes that a chunked body begins after the head.
-pub(crate) fn begin_chunks(
-    connection: &mut Connection,
-    head_bytes: usize,
-    expects_continue: bool,
-    limits: &Limits,
-) {
-    connection.chunked = Some(Chunks { head_bytes, expects_continue, body: Chunked::new(limits.body_bytes) });
+pub(crate) fn begin_chunks(connection: &mut Connection, head_bytes: usize, expects_continue: bool) {
+    let body = Chunked::new(Limits::SERVED.body_bytes);
+    connection.chunked = Some(Chunks { head_bytes, expects_continue, body });
 }
