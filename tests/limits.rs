@@ -125,6 +125,20 @@ fn an_order_fills_at_most_as_many_makers_as_a_message_to_its_taker_holds() {
 }
 
 #[test]
+fn an_order_that_got_all_it_can_from_as_many_makers_is_full() {
+    let makers = FILLS_MAX as u64;
+    let mut venue = Venue::open(10_000, 1, &["m"]);
+    for number in 0..=makers {
+        assert_eq!(status(venue.place(&format!("alice buy yes 30 x1 gtc #{number}"))).0, Status::Live);
+    }
+    // They cost 1,433.6. A millionth is left, for which the last maker would have to be filled for nothing.
+    let filled = venue.place(&format!("bob buy no $1433.600001 x{makers} fok #t"));
+    assert_eq!(status(filled), (Status::Matched, makers * 1_000_000));
+    assert_eq!(venue.fast.owner(MARKET).resting_count(), 1);
+    venue.fast.agrees_with_its_log();
+}
+
+#[test]
 fn an_order_removes_at_most_as_many_makers_as_a_frame_holds() {
     let makers = REMOVALS_MAX + 1;
     let mut venue = Venue::open(10_000, 1, &["m"]);

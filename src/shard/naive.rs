@@ -349,12 +349,19 @@ impl Naive {
             if plan.left == 0 {
                 break;
             }
+            let tripped = self.has_tripped(maker.key);
+            let wanted = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
+            let shares = wanted.min(maker.open);
+            if floor(shares, maker.price) == 0 && !tripped {
+                plan.spent = true;
+                break;
+            }
             if plan.fills.len() == FILLS_MAX || plan.leaves.len() == REMOVALS_MAX {
                 plan.stopped = Some(Reject::FillsLimit);
                 break;
             }
             let mut leave = |reason| plan.leaves.push((maker.id, reason, true));
-            if self.has_tripped(maker.key) {
+            if tripped {
                 leave(RemovalReason::FillRate);
                 continue;
             }
@@ -366,12 +373,6 @@ impl Naive {
                     continue;
                 }
                 plan.stopped = Some(Reject::SelfTradeStopped);
-                break;
-            }
-            let wanted = if for_collateral { wide(plan.left, 10_000, price) } else { plan.left };
-            let shares = wanted.min(maker.open);
-            if floor(shares, maker.price) == 0 {
-                plan.spent = true;
                 break;
             }
             let fill = Self::fill(work, &maker, shares, &fee);

@@ -6,8 +6,8 @@
 //! | met | what happens |
 //! |---|---|
 //! | an order whose key's fill-rate breaker has tripped | it leaves, swept or not |
+//! | an order that what is left would buy less than a millionth of | the taker is spent and the walk ends |
 //! | an order of the same principal, for either token | the taker's rule says who leaves |
-//! | a fill that would be worth less than a millionth | the taker is spent and the walk ends |
 //! | a buyer whose cell does not cover its leg and fee | it leaves, the walk goes on |
 //! | anything else | a fill; if the rest is worth less than a millionth, it leaves as dust |
 
@@ -103,6 +103,15 @@ impl Taker {
     }
 }
 
+/// What a fill would move, whoever the maker is and whether or not it can pay.
+#[derive(Clone, Copy, Debug)]
+struct Terms {
+    /// In terms of the taker's token.
+    price: Price,
+    shares: Shares,
+    legs: Legs,
+}
+
 /// A fill, decided but not yet applied.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Met {
@@ -190,6 +199,14 @@ impl Plan {
         }
     }
 
+    /// The terms on which `maker` meets what is left of `taker`; none if that would be worth less than a millionth.
+    fn terms(&self, taker: &Taker, maker: &Resting) -> Option<Terms> {
+        let price = Meeting::of(taker.side, maker.side).taker_price(maker.price);
+        let shares = self.left.shares_at(price).min(maker.open);
+        let legs = legs::legs(taker.side, maker.side, maker.price, shares, taker.signed)?;
+        Some(Terms { price, shares, legs })
+    }
+
     fn add(&mut self, met: Met) {
         self.left = self.left.less(met.shares, met.legs.taker);
         self.shares += met.shares;
@@ -242,24 +259,31 @@ impl Shard {
             if !taker.face.reaches(maker.face().price) || self.plan.left.is_nothing() {
                 break;
             }
-            if self.plan.leaves.len() == REMOVALS_MAX || self.plan.fills.len() == FILLS_MAX {
-                self.plan.stopped = Some(Reject::FillsLimit);
-                break;
-            }
             next = self.books.after(slot);
             self.prefetch_met(&maker.id, next);
             let owner = &self.placements[slot].owner;
             let tripped = breakers && self.registry.has_tripped(maker.principal, owner);
-            if let Some(reason) = reason_to_leave(&maker, taker, tripped) {
-                self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
-            } else if maker.principal != taker.principal {
-                if !self.meet(walk, taker, slot, &maker)? {
+            let at_limit = self.plan.leaves.len() == REMOVALS_MAX || self.plan.fills.len() == FILLS_MAX;
+            if !tripped {
+                // Asked first: whoever is spent has got all it can, so nothing stops it and nobody leaves for it.
+                let Some(terms) = self.plan.terms(taker, &maker) else {
                     self.plan.spent = true;
                     break;
+                };
+                if maker.principal != taker.principal && !at_limit {
+                    self.meet(walk, taker, slot, &maker, terms)?;
+                    continue;
                 }
-                continue;
             }
-            if maker.principal == taker.principal && !tripped && taker.self_trade != SelfTrade::ExpireMaker {
+            if at_limit {
+                self.plan.stopped = Some(Reject::FillsLimit);
+                break;
+            }
+            if tripped || taker.self_trade != SelfTrade::ExpireTaker {
+                let reason = if tripped { RemovalReason::FillRate } else { RemovalReason::SelfTrade };
+                self.plan.leaves.push(Leaves { maker: slot, reason, in_any_case: true });
+            }
+            if !tripped && taker.self_trade != SelfTrade::ExpireMaker {
                 self.plan.stopped = Some(Reject::SelfTradeStopped);
                 break;
             }
@@ -283,14 +307,16 @@ impl Shard {
         }
     }
 
-    /// Plans a fill of the maker, or its leaving if it cannot pay; false if the fill would be worth nothing.
-    fn meet(&mut self, walk: Walk, taker: &Taker, slot: Slot, maker: &Resting) -> Result<bool, Unsettled> {
-        let meeting = Meeting::of(taker.side, maker.side);
-        let price = meeting.taker_price(maker.price);
-        let shares = self.plan.left.shares_at(price).min(maker.open);
-        let Some(legs) = legs::legs(taker.side, maker.side, maker.price, shares, taker.signed) else {
-            return Ok(false);
-        };
+    /// Plans a fill of the maker, or its leaving if it cannot pay.
+    fn meet(
+        &mut self,
+        walk: Walk,
+        taker: &Taker,
+        slot: Slot,
+        maker: &Resting,
+        terms: Terms,
+    ) -> Result<(), Unsettled> {
+        let Terms { price, shares, legs } = terms;
         let fee = taker.fee.taker_fee(shares, price);
         // A buy pays it on top, a sell out of its proceeds.
         let taker_fee = if taker.side == Side::Buy { fee } else { fee.min(legs.taker) };
@@ -313,7 +339,7 @@ impl Shard {
                 self.plan.leaves.push(Leaves { maker: slot, reason: RemovalReason::Unfunded, in_any_case });
             }
         }
-        Ok(true)
+        Ok(())
     }
 
     /// Takes what a maker owes: tentatively in *look*, from its cell in *take*.
@@ -345,15 +371,6 @@ impl Shard {
         }
         Err(Unsettled)
     }
-}
-
-/// Why a maker leaves, whether or not it can pay.
-fn reason_to_leave(maker: &Resting, taker: &Taker, tripped: bool) -> Option<RemovalReason> {
-    if tripped {
-        return Some(RemovalReason::FillRate);
-    }
-    let gives_way = maker.principal == taker.principal && taker.self_trade != SelfTrade::ExpireTaker;
-    gives_way.then_some(RemovalReason::SelfTrade)
 }
 
 /// The maker's fee: at most the proceeds of a sell. A buy's fills, each rounded on its own, pay no more in all than it
