@@ -1,7 +1,6 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
 use crate::domain::amount::ONE;
-use crate::domain::price::PRICE_ONE;
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
     OrderType, Outcome, Payout, Position, Price, Reject, SelfTrade, Shares, Side, Tick, TimeMs, TokenId,
@@ -205,16 +204,13 @@ impl OrderRow {
         self.fields.shares()
     }
 
-    /// Whether it asked for more than it got. A FOK never does. A FAK buy asks for an amount of collateral: it does if
-    /// what is left buys a millionth of a share at its limit.
+    /// Whether it asked for more than it got. A FOK never does. A FAK buy asks for an amount of collateral, of which
+    /// rounding may leave a millionth.
     #[must_use]
     pub fn falls_short(&self) -> bool {
         match (self.order_type, self.fields.side) {
             (OrderType::Fok, _) => false,
-            (OrderType::Fak, Side::Buy) => {
-                let left = u128::from(self.fields.maker_amount.saturating_sub(self.taken.0));
-                u128::from(self.price.ten_thousandths()) <= left * u128::from(PRICE_ONE)
-            }
+            (OrderType::Fak, Side::Buy) => 1 < self.fields.maker_amount.saturating_sub(self.taken.0),
             _ => self.filled < self.size(),
         }
     }

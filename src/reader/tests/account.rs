@@ -279,6 +279,21 @@ fn every_filter_of_orders_narrows_and_only_live_ones_are_listed() {
 }
 
 #[test]
+fn a_fak_buy_of_whose_amount_rounding_left_a_millionth_is_filled() {
+    let mut exchange = Exchange::opened();
+    exchange.splits(BOB, 100);
+    for (left, reason) in [(0, "filled"), (1, "filled"), (2, "rest_not_filled")] {
+        let maker = exchange.rests(BOB, Side::Sell, Outcome::Zero, 50, 10);
+        let mut taker = exchange.order(ALICE, Side::Buy, Outcome::Zero, 50, 10);
+        taker.order_type = OrderType::Fak;
+        taker.fields.maker_amount += left;
+        let taker = exchange.fills(taker, &[(maker, 10)]);
+        let line = format!("GET /data/order/{}", id_text(&exchange, taker));
+        assert_eq!(exchange.answers(caller(ALICE, POLY), &line, "")["reason"], reason, "{left}");
+    }
+}
+
+#[test]
 fn each_end_of_an_order_has_its_word_and_its_reason() {
     let mut exchange = Exchange::opened();
     exchange.splits(BOB, 100);
