@@ -186,18 +186,19 @@ impl Ratio {
         tick.holds(price).then_some(price)
     }
 
-    /// The highest grid price that is not above the ratio signed by more than a twentieth of a tick; `None` if that is
-    /// off the grid's ends. Market buys need it: their share amount was floored, so the ratio lies a little above the
-    /// tick that was meant, and one client's arithmetic leaves it .0001 below at a tick of .0025.
+    /// The highest grid price that is not above the ratio signed by more than a twentieth of a tick; `None` if there is
+    /// none, or the ratio is not below one. Market buys need it: their share amount was floored, so the ratio lies a
+    /// little above the tick that was meant, and one client's arithmetic leaves it .0001 below at a tick of .0025.
     #[must_use]
     pub fn snapped_price(self, tick: Tick) -> Option<Price> {
         const PARTS: u128 = 20;
         let step = u128::from(self.shares.0) * u128::from(tick.ten_thousandths());
-        if step == 0 {
+        if self.shares.0 <= self.collateral.0 {
             return None;
         }
         let steps = (PARTS * self.scaled() + step) / (PARTS * step);
-        Price::new(u16::try_from(steps * u128::from(tick.ten_thousandths())).ok()?)
+        let steps = u16::try_from(steps).ok()?.min(tick.levels());
+        Price::new(steps * tick.ten_thousandths())
     }
 
     /// The collateral times `PRICE_ONE`: divided by the shares, the price in ten-thousandths.
@@ -272,5 +273,13 @@ mod tests {
         let quarter = Tick::new(25).expect("a tick");
         assert_eq!(buy(5_124_000, 10_000_000).snapped_price(quarter), Price::new(5_125));
         assert_eq!(buy(9_400, 1_000_000).snapped_price(cent), None);
+        assert_eq!(buy(9_500, 1_000_000).snapped_price(cent), Price::new(100));
+        // Below one, the last tick has no next.
+        for collateral in [990_000, 999_499, 999_500, 999_999] {
+            assert_eq!(buy(collateral, 1_000_000).snapped_price(cent), Price::new(9_900), "{collateral}");
+        }
+        for collateral in [1_000_000, 1_000_001, u64::MAX] {
+            assert_eq!(buy(collateral, 1_000_000).snapped_price(cent), None, "{collateral}");
+        }
     }
 }

@@ -80,19 +80,22 @@ impl Naive {
         Ok(())
     }
 
-    /// The price among all those of the grid that equals what was signed; of a market buy the highest that asks for at
-    /// most a twentieth of a tick more.
+    /// The price among all those of the grid that equals what was signed; of a market buy, if that is below one, the
+    /// highest that asks for at most a twentieth of a tick more.
     fn price_of(&self, place: &PlaceOrder) -> Result<Price, Refusal> {
         let fields = &place.order.fields;
         let (collateral, shares) = (u128::from(fields.collateral().0), u128::from(fields.shares().0));
         let tick = self.markets[place.market.index()].tick;
         let step = u128::from(tick.ten_thousandths());
         let snaps = fields.side == BUY && !place.order.order_type.rests();
-        let grid = || (step..=10_000).step_by(tick.ten_thousandths().into());
+        let grid = || (step..10_000).step_by(tick.ten_thousandths().into());
         let exact = grid().find(|price| price * shares == collateral * 10_000);
-        let below =
-            grid().filter(|price| 20 * price * shares <= 20 * collateral * 10_000 + step * shares).max();
-        let found = if snaps { below } else { exact }.filter(|price| *price < 10_000);
+        let below = grid()
+            .filter(|price| {
+                collateral < shares && 20 * price * shares <= 20 * collateral * 10_000 + step * shares
+            })
+            .max();
+        let found = if snaps { below } else { exact };
         let inside = step * shares <= collateral * 10_000 && collateral * 10_000 <= (10_000 - step) * shares;
         found.and_then(|price| Price::new(u16::try_from(price).ok()?)).ok_or(Refusal {
             reject: if inside { Reject::PriceOffTick } else { Reject::PriceOutOfRange },
