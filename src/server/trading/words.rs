@@ -1,4 +1,4 @@
-//! The words of a shard's refusals: its numbers in the units that people read.
+//! The words of a shard's refusals: of an order's numbers in the units that people read, of an act's as it has them.
 
 use super::work::Refused;
 use crate::domain::time::MILLISECONDS_FROM;
@@ -50,7 +50,7 @@ pub(crate) fn of_order(refusal: &Refusal) -> Refused {
 /// A refusal of a split, merge or redeem.
 pub(crate) fn of_act(refusal: &Refusal) -> Refused {
     let (field, text): (&'static str, fn(u64) -> ShortText) = match refusal.reject {
-        Reject::NothingToMove | Reject::NotEnoughBalance => ("amount", ShortText::millionths),
+        Reject::NothingToMove | Reject::NotEnoughBalance => ("amount", ShortText::integer),
         Reject::TooManyPositions => ("", ShortText::integer),
         Reject::TooOld | Reject::TooNew => ("timestamp", ShortText::integer),
         reject => return Refused::plain(reject),
@@ -99,4 +99,20 @@ fn prices_from(tick: u64) -> ShortText {
 
 fn in_microseconds(ms: u64) -> ShortText {
     ShortText::integer(ms.saturating_mul(1_000))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_act_s_amount_is_told_in_millionths_as_it_was_asked_for() {
+        for reject in [Reject::NothingToMove, Reject::NotEnoughBalance] {
+            let told = of_act(&Refusal { reject, got: 20_000_000, allowed: 12_250_000 });
+            assert_eq!(
+                (told.field, told.got.as_str(), told.allowed.as_str()),
+                ("amount", "20000000", "12250000")
+            );
+        }
+    }
 }
