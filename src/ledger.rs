@@ -50,7 +50,8 @@ use crate::journal::{Archive, FRAME_ALIGN};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use tombstones::Tombstones;
 
-/// The ledger remembers its hash after every this many frames; `journal.hash_every_frames` is a multiple.
+/// The ledger remembers its hash after every this many frames. A hash goes into the log only where it does, so
+/// `journal.hash_every_frames` is rounded up to a multiple.
 pub const CHECKPOINT_FRAMES: u64 = 64;
 
 /// Remembered hashes: of the last million frames. What a hash frame says of frames before them cannot be

@@ -51,7 +51,7 @@ byte_enum! {
     pub enum OrderType {
         /// Good till cancelled.
         Gtc = 0,
-        /// Good till its expiration, to the millisecond.
+        /// Good till its expiration, a whole second.
         Gtd = 1,
         /// Filled whole at once, or killed.
         Fok = 2,

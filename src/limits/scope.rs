@@ -1,9 +1,9 @@
 //! Which requests are counted separately, and how many are taken.
 //!
 //! The numbers of catalog, CLOB reads and trading writes come from the interface, which calls them targets of
-//! compatibility. Those of `wallet`, `keys`, `new_wallets` and `streams` are our own, since it has none: wallet reads
-//! walk histories, a key costs a curve operation, a wallet its row for good, a stream a snapshot of every book it
-//! follows.
+//! compatibility. Those of `account`, `wallet`, `keys`, `new_wallets`, `streams` and `stream_messages` are our own, since
+//! it has none: an account's read lists whatever is open, wallet reads walk histories, a key costs a curve operation, a
+//! wallet its row for good, a stream a snapshot of every book it follows, and a message bytes to read and to answer.
 
 use super::rate::Rate;
 
