@@ -24,7 +24,6 @@ use super::rest::new_order;
 use super::walk::Taker;
 use super::{Funding, Placed, ReadyOrder, Refusal, Shard, Status};
 use crate::book::Full;
-use crate::book::legs::is_dust;
 use crate::book::orders::Resting;
 use crate::domain::fee::cost_of_buy;
 use crate::domain::{Collateral, OrderId, Outcome, Position, Reject, Shares, Side, TimeMs, WalletNo};
@@ -204,7 +203,7 @@ impl Shard {
             return Err(Reject::CancelledBeforeArrival.into());
         }
         let size = taker.signed.shares;
-        if size < taker.min_size || is_dust(taker.price, size) {
+        if size < taker.min_size {
             let allowed = taker.min_size.0;
             return Err(Refusal { reject: Reject::SizeTooSmall, got: size.0, allowed });
         }

@@ -122,7 +122,7 @@ impl Naive {
         let plan = Plan { left: size, ..Plan::default() };
         let work = Work { place: *place, price, plan, verdict: Verdict::Kill(Reject::Busy), again: false };
         let min_size = self.markets[place.market.index()].min_size;
-        if size < min_size || super::floor(size, price) == 0 {
+        if size < min_size {
             return Err(Refusal { reject: Reject::SizeTooSmall, got: size, allowed: min_size });
         }
         if !self.makers(&work).is_empty() {
