@@ -263,12 +263,6 @@ impl Books {
         self.ladders[market.index()].is_none() || self.pool.has(Ladder::words(tick))
     }
 
-    /// Bytes of ladders that are in use.
-    #[must_use]
-    pub fn bytes_used(&self) -> u64 {
-        self.pool.used() * 8
-    }
-
     /// All orders, by slot and by digest.
     #[must_use]
     pub const fn orders(&self) -> &Orders {

@@ -30,7 +30,6 @@ pub struct Pool {
     heads: [u64; ORDERS],
     /// One byte per smallest block: the order of the free block that starts there, 0 for none.
     free: Box<[u8]>,
-    used: u64,
 }
 
 impl Pool {
@@ -43,7 +42,6 @@ impl Pool {
             words: vec![0; words].into_boxed_slice(),
             heads: [0; ORDERS],
             free: vec![0; words / grain].into_boxed_slice(),
-            used: 0,
         };
         let mut start = 0;
         while start < words {
@@ -54,12 +52,6 @@ impl Pool {
             start += 1 << order;
         }
         pool
-    }
-
-    /// Words in use.
-    #[must_use]
-    pub const fn used(&self) -> u64 {
-        self.used
     }
 
     /// Whether [`Pool::take`] of this many words would succeed.
@@ -77,14 +69,12 @@ impl Pool {
         for half in (wanted..order).rev() {
             self.link(Block { start: start + (1 << half), order: half });
         }
-        self.used += 1 << wanted;
         Some(Block { start, order: wanted })
     }
 
     /// Gives a block back; its free buddies join it.
     pub fn give(&mut self, block: Block) {
         assert!(self.free[block.start >> ORDER_MIN] == 0, "POOL-1: a block is given back once");
-        self.used -= 1 << block.order;
         let Block { mut start, mut order } = block;
         while order < ORDER_MAX {
             let buddy = Block { start: start ^ (1 << order), order };
@@ -180,8 +170,8 @@ mod tests {
         assert!(!pool.has(1));
         assert_eq!(pool.take(1), None);
         pool.give(blocks[0]);
-        assert!(pool.has(finest));
-        assert_eq!(pool.used(), 1 << ORDER_MAX);
+        assert_eq!(pool.take(finest), Some(blocks[0]));
+        assert!(!pool.has(1));
     }
 
     proptest! {
@@ -190,6 +180,7 @@ mod tests {
             acts in proptest::collection::vec((any::<bool>(), 0_usize..6, 0_usize..64), 1..200),
         ) {
             let mut pool = Pool::with_bytes(8 * (1 << ORDER_MAX) + 8 * 48);
+            let free = pool.free.clone();
             let mut taken: Vec<Block> = Vec::new();
             for (take, tick, which) in acts {
                 if take {
@@ -214,7 +205,7 @@ mod tests {
             for block in taken {
                 pool.give(block);
             }
-            prop_assert_eq!(pool.used(), 0);
+            prop_assert_eq!(&pool.free, &free);
             prop_assert!(pool.has(Ladder::words(Tick::ALL[5])));
         }
     }
