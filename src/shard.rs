@@ -213,15 +213,6 @@ pub enum CancelRefusal {
     Busy,
 }
 
-/// Why a cancel did not leave a tombstone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TombstoneRefusal {
-    /// This principal has as many tombstones as it may have, or the table is full.
-    Quota,
-    /// The log has no room, or many that ran out are still to be dropped.
-    Busy,
-}
-
 /// A split, merge or redeem, asked for by its wallet's owner or queued by the operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UserAct {

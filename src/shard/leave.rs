@@ -4,7 +4,7 @@
 //! and reports whether it is to be called again; so does a cancel of many orders, once it has chosen them.
 
 use super::placements::Placement;
-use super::{CancelRefusal, Shard, TombstoneRefusal};
+use super::{CancelRefusal, Shard};
 use crate::book::orders::Found;
 use crate::domain::fee::cost_of_buy;
 use crate::domain::{
@@ -156,27 +156,24 @@ impl Shard {
     }
 
     /// Leaves a tombstone for an order of `principal` that no shard has seen: if it arrives before the
-    /// tombstone runs out, it is killed.
-    pub fn tombstone(
-        &mut self,
-        now: TimeMs,
-        principal: WalletNo,
-        id: &OrderId,
-    ) -> Result<(), TombstoneRefusal> {
+    /// tombstone runs out, it is killed. False if there is no room for one, in the log or among the tombstones.
+    #[must_use]
+    pub fn tombstone(&mut self, now: TimeMs, principal: WalletNo, id: &OrderId) -> bool {
         let now = self.clock(now);
         if self.tombstones.waits(id, principal, now) {
-            return Ok(());
+            return true;
         }
-        if !self.log.room_for_cancel(self.settings.shards) {
-            return Err(TombstoneRefusal::Busy);
+        let room = self.log.room_for_cancel(self.settings.shards)
+            && self.tombstones.room(principal, now, &mut self.accounts);
+        if !room {
+            return false;
         }
-        self.tombstones.room(principal, now, &mut self.accounts)?;
         let until = now.plus_ms(Tombstone::LIFE_MS);
         let record = Tombstone { time: self.time, id: *id, principal, until };
         let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(Tombstone::KIND, payload).end;
         self.tombstones.put(id, principal, until, &mut self.accounts);
-        Ok(())
+        true
     }
 
     /// Removes what has expired and what fallen cells no longer cover, a bounded piece a call. True if orders left, or

@@ -10,7 +10,6 @@
 //! Their ids need not be digests: clients write whatever they like into a cancel. So the index goes by a keyed hash of
 //! id and principal, or ids with equal beginnings, or one id of many principals, could be aimed at one bucket.
 
-use super::TombstoneRefusal;
 use crate::account::Accounts;
 use crate::domain::{OrderId, TimeMs, WalletNo};
 use crate::journal::layout::Tombstone;
@@ -87,19 +86,11 @@ impl Tombstones {
         self.index.find(self.hash(id, principal), same).is_some()
     }
 
-    /// Drops tombstones that are over, then checks that [`Tombstones::put`] has room.
-    pub(super) fn room(
-        &mut self,
-        principal: WalletNo,
-        now: TimeMs,
-        accounts: &mut Accounts,
-    ) -> Result<(), TombstoneRefusal> {
+    /// Drops tombstones that are over, then says whether [`Tombstones::put`] has room.
+    pub(super) fn room(&mut self, principal: WalletNo, now: TimeMs, accounts: &mut Accounts) -> bool {
         self.drop_over(now, accounts);
         let is_full = self.ends.len() == TOMBSTONES_MAX as usize;
-        if !is_full && accounts.wallet(principal).tombstones < PER_PRINCIPAL_MAX {
-            return Ok(());
-        }
-        Err(if self.some_over(now).is_some() { TombstoneRefusal::Busy } else { TombstoneRefusal::Quota })
+        !is_full && accounts.wallet(principal).tombstones < PER_PRINCIPAL_MAX
     }
 
     /// Adds one; the caller has checked that there is room. After a step of the clock back it moves the ends of those
@@ -203,11 +194,7 @@ mod tests {
         for number in 0..PER_PRINCIPAL_MAX {
             tombstones.put(&id(number), other, over, &mut accounts);
         }
-        for (now, room) in [
-            (TimeMs(1_000), Err(TombstoneRefusal::Quota)),
-            (over, Err(TombstoneRefusal::Busy)),
-            (over, Ok(())),
-        ] {
+        for (now, room) in [(TimeMs(1_000), false), (over, false), (over, true)] {
             assert_eq!(tombstones.room(other, now, &mut accounts), room);
         }
     }
@@ -222,7 +209,7 @@ mod tests {
                 tombstones.put(&id(number), principal, until, &mut accounts);
             }
         }
-        for (now, room) in [(TimeMs(9_999), Err(TombstoneRefusal::Quota)), (TimeMs(10_000), Ok(()))] {
+        for (now, room) in [(TimeMs(9_999), false), (TimeMs(10_000), true)] {
             assert_eq!(tombstones.room(right, now, &mut accounts), room, "{now:?}");
         }
         assert!(tombstones.waits(&id(0), ahead, TimeMs(14_999)));
@@ -250,7 +237,7 @@ mod tests {
                 let principal = WalletNo(principal);
                 if !tombstones.waits(&id(number), principal, now) {
                     let until = now.plus_ms(Tombstone::LIFE_MS);
-                    prop_assert_eq!(tombstones.room(principal, now, &mut accounts), Ok(()));
+                    prop_assert!(tombstones.room(principal, now, &mut accounts));
                     tombstones.put(&id(number), principal, until, &mut accounts);
                     plain.retain(|row| !Tombstone::is_over(row.2, now));
                     plain.push((number, principal, until));

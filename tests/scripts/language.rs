@@ -20,7 +20,7 @@
 //! | `again #a`, `again #a bob` | the same order once more, or by another principal | `again …` |
 //! | `alice cancel #a` | | `ok`, `gone`, `unknown` |
 //! | `alice cancel all`, `alice cancel in n`, `alice cancel yes in n` | | `#a #b`, `none` |
-//! | `alice tombstone #a` | a cancel that came first | `ok`, `quota` |
+//! | `alice tombstone #a` | a cancel that came first | `ok` |
 //! | `alice replace #a #b by buy yes 49 x10 gtc #c, sell yes 52 x5 gtc #d in n` | all leave and all come, or none; `anyway` before `by`: whoever is gone is not waited for | `#a #b by #c #d=#b` (d has b's place), `refused code`, `again` |
 //! | `alice split 10`, `merge`, `redeem` (`in n`, `#s`) | user acts; `redeem 0` takes all | `10`, `10, -a unfunded` |
 //! | `alice breaker 20 within 8`, `alice breaker off`, `alice breaker reset` | the breaker of her key: shares, and seconds | `ok`, `refused code` |

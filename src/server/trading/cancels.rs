@@ -393,7 +393,7 @@ pub(super) fn seek(
 ) -> Answer {
     match shard.cancel(now, principal, id) {
         Err(CancelRefusal::Unknown) if round == Round::Burying => {
-            Answer::Buried(shard.tombstone(now, principal, id).is_ok())
+            Answer::Buried(shard.tombstone(now, principal, id))
         }
         found => Answer::Cancelled(found),
     }
