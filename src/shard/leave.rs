@@ -286,7 +286,8 @@ impl Shard {
             self.choose_uncovered(wallet, balance);
             self.sort_chosen();
             self.slots.reverse();
-            let all = self.remove_chosen(RemovalReason::Unfunded);
+            let all = self.remove_first(self.slots.len(), RemovalReason::Unfunded) == self.slots.len();
+            self.slots.clear();
             self.accounts.measure(wallet);
             if !all {
                 self.cells.raise(self.settings.shard, wallet);
@@ -355,14 +356,6 @@ impl Shard {
         self.slots.sort_unstable_by_key(|slot| orders[*slot].position);
     }
 
-    /// Removes the chosen orders, first to last, as many per frame as fit, while the log has room.
-    /// False if some stayed.
-    pub(super) fn remove_chosen(&mut self, reason: RemovalReason) -> bool {
-        let all = self.remove_first(self.slots.len(), reason) == self.slots.len();
-        self.slots.clear();
-        all
-    }
-
     /// Removes the first `count` of the chosen orders, as many per frame as fit, while the log has
     /// room; returns how many left. The list of the chosen stays as it is.
     pub(super) fn remove_first(&mut self, count: usize, reason: RemovalReason) -> usize {
@@ -377,7 +370,7 @@ impl Shard {
 
     /// Removes some of the chosen orders, at most [`REMOVED_MAX`], by one frame, for which room was seen. They stay
     /// chosen. Room is not looked at again: others may have claimed meanwhile what is kept free for that.
-    pub(super) fn remove_by_one_frame(&mut self, chosen: Range<usize>, reason: RemovalReason) {
+    fn remove_by_one_frame(&mut self, chosen: Range<usize>, reason: RemovalReason) {
         let orders = self.books.orders();
         let positions = self.slots[chosen.clone()].iter().map(|slot| orders[*slot].position);
         let payload = OrdersRemoved::write(self.time, reason, positions, &mut self.payload);
