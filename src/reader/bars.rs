@@ -1,8 +1,9 @@
 //! Prices of one market over time, in bounded memory.
 //!
 //! A price is the last trade within a step of time or, where nothing was traded, the last middle of
-//! the book. There are five steps ([`STEPS_S`]); each has a ring of **bars**, one for every step in
-//! which a price was noted, oldest first:
+//! the book. So from the step after a trade on, the middle stands that the book has had since, if it
+//! has had one: it is noted with that step. There are five steps ([`STEPS_S`]); each has a ring of
+//! **bars**, one for every step in which a price was noted, oldest first:
 //!
 //! | step | bars kept | reach if a price is noted in every step |
 //! |---|---:|---|
@@ -25,11 +26,12 @@ use crate::domain::{MarketNo, Outcome, Price, Side, TimeMs};
 use crate::memory::wire::{Damage, Input, Out, Wire, structs};
 use std::collections::VecDeque;
 
-const MINUTE_S: u64 = 60;
+pub(super) const MINUTE_S: u64 = 60;
+pub(super) const HOUR_S: u64 = 60 * MINUTE_S;
+pub(super) const DAY_S: u64 = 24 * HOUR_S;
 
 /// The steps there are, in seconds.
-pub(super) const STEPS_S: [u64; STEPS] =
-    [MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 180 * MINUTE_S, 720 * MINUTE_S];
+pub(super) const STEPS_S: [u64; STEPS] = [MINUTE_S, 5 * MINUTE_S, 30 * MINUTE_S, 3 * HOUR_S, 12 * HOUR_S];
 
 const STEPS: usize = 5;
 
@@ -115,6 +117,13 @@ impl Ring {
         }
     }
 
+    /// The bar of the step after the last one, if its trade's price does not stand any more.
+    fn standing(&self, middle: Option<HalfSteps>, step_s: u64) -> Option<Bar> {
+        let (last, price) = (self.bars.back()?, middle?);
+        let minute = last.minute.saturating_add(minutes_of(step_s));
+        (last.price != price).then_some(Bar { minute, price, traded: false })
+    }
+
     /// True if no bar from `start_s` on has left the ring.
     fn reaches(&self, start_s: u64) -> bool {
         self.gone.is_none_or(|gone| gone.start_s() < start_s)
@@ -128,11 +137,18 @@ pub(super) struct Bars {
     /// The first minute in which there was a price, and the last one.
     first_minute: u32,
     last_minute: u32,
-    /// The middle as last seen; a middle is noted only when it changes.
+    /// The last middle since the last trade; a middle is noted only when it changes.
     middle: Option<HalfSteps>,
 }
 
 impl Bars {
+    /// The bars of a step, oldest first, with the last one that left and the one that now stands.
+    fn known(&self, place: usize) -> impl DoubleEndedIterator<Item = Bar> {
+        let ring = &self.rings[place];
+        let standing = ring.standing(self.middle, STEPS_S[place]);
+        ring.gone.into_iter().chain(ring.bars.iter().copied()).chain(standing)
+    }
+
     fn note(&mut self, time: TimeMs, price: HalfSteps, traded: bool) {
         let minute = u32::try_from(time.seconds() / MINUTE_S).unwrap_or(u32::MAX);
         // Shards stamp their frames themselves, and one may be a moment late against another.
@@ -142,10 +158,18 @@ impl Bars {
         }
         self.last_minute = minute;
         for ((ring, step_s), bars_max) in self.rings.iter_mut().zip(STEPS_S).zip(BARS_MAX) {
-            let minutes = u32::try_from(step_s / MINUTE_S).expect("half a day");
-            ring.note(Bar { minute: minute - minute % minutes, price, traded }, bars_max);
+            let bar = Bar { minute: minute - minute % minutes_of(step_s), price, traded };
+            let standing = ring.standing(self.middle, step_s).filter(|standing| standing.minute < bar.minute);
+            for bar in standing.into_iter().chain([bar]) {
+                ring.note(bar, bars_max);
+            }
         }
+        self.middle = (!traded).then_some(price);
     }
+}
+
+fn minutes_of(step_s: u64) -> u32 {
+    u32::try_from(step_s / MINUTE_S).expect("half a day")
 }
 
 /// Which prices are asked for, in seconds, the end included.
@@ -172,15 +196,10 @@ impl History {
 
     /// Notes the middle of `market`'s book, which may have changed.
     pub(super) fn quoted(&mut self, market: MarketNo, time: TimeMs, levels: &Levels) {
-        let middle = HalfSteps::middle(levels);
         let known = self.markets.get(market.index()).and_then(Option::as_ref);
-        if known.and_then(|bars| bars.middle) == middle {
-            return;
-        }
-        let bars = self.bars(market);
-        bars.middle = middle;
-        if let Some(middle) = middle {
-            bars.note(time, middle, false);
+        let known = known.and_then(|bars| bars.middle);
+        if let Some(middle) = HalfSteps::middle(levels).filter(|middle| known != Some(*middle)) {
+            self.bars(market).note(time, middle, false);
         }
     }
 
@@ -203,32 +222,27 @@ impl History {
             bars.rings[*place].reaches(window.start - window.start % step)
         };
         let place = (wanted..STEPS).find(reaches).unwrap_or(STEPS - 1);
-        let (ring, step) = (&bars.rings[place], STEPS_S[place]);
+        let step = STEPS_S[place];
         let start_s = window.start - window.start % step;
-        let first = ring.bars.partition_point(|bar| bar.start_s() < start_s);
-        let end = ring.bars.partition_point(|bar| bar.start_s() <= window.end);
-        let said = ring.bars.range(first..end.max(first)).map(|bar| (bar.start_s(), bar.price));
-        let before = if first == 0 { ring.gone.as_ref() } else { ring.bars.get(first - 1) };
-        let standing = before.filter(|before| {
-            let opens_with = ring.bars.get(first).map(|bar| bar.start_s());
-            before.start_s() < start_s && opens_with != Some(start_s) && window.start <= window.end
-        });
-        (step, standing.map(|before| (start_s, before.price)).into_iter().chain(said).collect())
+        let is_before = |bar: &Bar| bar.start_s() < start_s;
+        let said = bars.known(place).skip_while(is_before).take_while(|bar| bar.start_s() <= window.end);
+        let mut said = said.map(|bar| (bar.start_s(), bar.price)).peekable();
+        let opens = said.peek().is_some_and(|(second, _)| *second == start_s);
+        let stood = bars.known(place).rev().find(is_before).filter(|_| !opens && window.start <= window.end);
+        (step, stood.map(|bar| (start_s, bar.price)).into_iter().chain(said).collect())
     }
 
     /// The last price that is known to have been noted by second `by`: when its step begins, how long that is, in
     /// seconds, and the price. A step is known to be over with its last second.
     pub(super) fn price_by(&self, market: MarketNo, by: u64) -> Option<(u64, u64, HalfSteps)> {
         let bars = self.markets.get(market.index()).and_then(Option::as_ref)?;
-        for (ring, step) in bars.rings.iter().zip(STEPS_S) {
+        for (place, step) in STEPS_S.into_iter().enumerate() {
             let is_over = |bar: &Bar| bar.start_s() + step - 1 <= by;
-            let over = ring.bars.partition_point(is_over);
-            let last = over.checked_sub(1).and_then(|last| ring.bars.get(last));
-            if let Some(bar) = last.or(ring.gone.as_ref().filter(|gone| is_over(gone))) {
+            if let Some(bar) = bars.known(place).rev().find(is_over) {
                 return Some((bar.start_s(), step, bar.price));
             }
             // Only where a bar is gone do longer steps know more.
-            ring.gone?;
+            bars.rings[place].gone?;
         }
         None
     }

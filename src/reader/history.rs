@@ -13,8 +13,9 @@
 //!
 //! A point is the second at which its step began, `t`, and the price of that step as the token sees
 //! it, `p`: the last trade, or the last middle of the book where nothing was traded (`bars` has the
-//! rules, and how far back each step reaches). A step in which no price was noted has no point, except
-//! the window's first step, if there was a price before it.
+//! rules, and how far back each step reaches). A step in which neither came has no point, except the
+//! window's first step, if there was a price before it, and the step after a trade, if the book has
+//! had another middle since.
 
 use super::ask::{Asked, Refused, bad_parameter, invalid, no_book, spelt, time_of, token_id, too_long};
 use super::bars::{STEPS_S, Window};

@@ -76,6 +76,8 @@ pub struct Scene {
     orders: Vec<Placed>,
     /// How often each kind of act was done.
     pub done: BTreeMap<&'static str, u64>,
+    /// The exchange's second after the last act. Prices are compared up to here: later ones depend on when one asks.
+    until_s: u64,
 }
 
 impl Scene {
@@ -88,7 +90,7 @@ impl Scene {
         let markets = plain.into_iter().take(2).chain(neg_risk.into_iter().take(2)).collect();
         let (orders, done) = (Vec::new(), BTreeMap::new());
         let admin = exchange.admin_url();
-        let mut scene = Self { random, connection, admin, traders, markets, orders, done };
+        let mut scene = Self { random, connection, admin, traders, markets, orders, done, until_s: 0 };
         // So that every trader has something to sell.
         for who in 0..TRADERS {
             for market in 0..scene.markets.len() {
@@ -113,6 +115,7 @@ impl Scene {
                 .unwrap();
             self.act(kind);
         }
+        self.until_s = self.connection.read("/time").as_u64().unwrap();
     }
 
     pub fn act(&mut self, kind: &'static str) {
@@ -249,7 +252,8 @@ impl Scene {
                 for route in ["book", "midpoint", "spread", "last-trade-price", "tick-size"] {
                     paths.push(format!("/{route}?token_id={token}"));
                 }
-                paths.push(format!("/prices-history?market={token}&interval=max&fidelity=1"));
+                let window = format!("startTs=0&endTs={}&fidelity=1", self.until_s);
+                paths.push(format!("/prices-history?market={token}&{window}"));
             }
         }
         for trader in &self.traders {

@@ -8,7 +8,7 @@ const MINUTE_MS: u64 = 60_000;
 /// The last second of 2023, somewhere in the middle of every step.
 const START_MS: u64 = 1_704_067_199_000;
 
-/// All prices of a market: when, the price, and whether it was a trade.
+/// All prices of a market: when, the price, and whether it was a trade. A middle is said after a trade and when it changes.
 type Said = Vec<(TimeMs, HalfSteps, bool)>;
 
 fn price(ten_thousandths: u16) -> Price {
@@ -22,32 +22,36 @@ fn book(bid: u16, ask: u16) -> Levels {
     levels
 }
 
-/// The price of the step that begins at `start_s`, from all prices.
-fn price_of_step(said: &Said, start_s: u64, step_s: u64) -> Option<HalfSteps> {
-    let within = |time: &TimeMs| (start_s..start_s + step_s).contains(&time.seconds());
-    let of_step = || said.iter().filter(|(time, ..)| within(time));
-    let trade = of_step().rfind(|(_, _, traded)| *traded);
-    trade.or_else(|| of_step().next_back()).map(|(_, price, _)| *price)
-}
-
-/// What `History::prices` must return if no bar was dropped.
-fn plain(said: &Said, window: Window) -> Vec<(u64, HalfSteps)> {
-    let first = window.start - window.start % window.step;
-    let mut points = Vec::new();
-    let mut starts: Vec<u64> =
-        said.iter().map(|(time, ..)| time.seconds() - time.seconds() % window.step).collect();
-    starts.dedup();
-    let before = starts.iter().rfind(|start| **start < first);
-    if !starts.contains(&first)
-        && window.start <= window.end
-        && let Some(&before) = before
-    {
-        points.extend(price_of_step(said, before, window.step).map(|price| (first, price)));
-    }
-    for start in starts.into_iter().filter(|start| (first..=window.end).contains(start)) {
-        points.extend(price_of_step(said, start, window.step).map(|price| (start, price)));
+/// The points of all steps that begin by `last_s`: each has its last trade or, without one, what was said last. A step
+/// in which nothing was said has none if its price is that of the point before.
+fn points_of(said: &Said, step_s: u64, last_s: u64) -> Vec<(u64, HalfSteps)> {
+    let mut points: Vec<(u64, HalfSteps)> = Vec::new();
+    let (first_s, mut stands) = (said[0].0.seconds(), said[0].1);
+    let mut left = said.iter().peekable();
+    let mut start_s = first_s - first_s % step_s;
+    while start_s <= last_s {
+        let (mut trade, mut is_said) = (None, false);
+        while let Some((_, price, traded)) = left.next_if(|(time, ..)| time.seconds() < start_s + step_s) {
+            (stands, is_said) = (*price, true);
+            trade = if *traded { Some(*price) } else { trade };
+        }
+        let price = trade.unwrap_or(stands);
+        if is_said || points.last().is_some_and(|(_, before)| *before != price) {
+            points.push((start_s, price));
+        }
+        start_s += step_s;
     }
     points
+}
+
+/// What `History::prices` must return of these points if no bar was dropped.
+fn plain(points: &[(u64, HalfSteps)], window: Window) -> Vec<(u64, HalfSteps)> {
+    let first = window.start - window.start % window.step;
+    let within = points.iter().filter(|(start, _)| (first..=window.end).contains(start));
+    let stood = points.iter().rfind(|(start, _)| *start < first).filter(|_| window.start <= window.end);
+    let opens = points.iter().any(|(start, _)| *start == first);
+    let stood = stood.filter(|_| !opens).map(|(_, price)| (first, *price));
+    stood.into_iter().chain(within.copied()).collect()
 }
 
 struct Draw(u64);
@@ -78,11 +82,9 @@ fn life(seed: u64, count: u64, gap_ms: u64) -> (History, Said, u64) {
                 let price = price(draw.price());
                 history.traded(RAIN, time, price);
                 said.push((time, HalfSteps::of(price), true));
-            }
-            1 => {
-                history.quoted(RAIN, time, &Levels::default());
                 middle = None;
             }
+            1 => history.quoted(RAIN, time, &Levels::default()),
             _ => {
                 let bid = draw.price().min(9_990);
                 let levels = book(bid, bid + 1 + u16::try_from(draw.below(9)).expect("small"));
@@ -104,24 +106,26 @@ fn random_lives_are_told_as_a_list_of_everything_tells_them() {
         let (history, said, end_ms) = life(seed, 400, 40 * MINUTE_MS);
         let mut draw = Draw(seed);
         let (start_s, end_s) = (START_MS / 1_000, end_ms / 1_000);
+        let points = STEPS_S.map(|step_s| points_of(&said, step_s, 2 * end_s - start_s + 7_200));
         for _ in 0..60 {
             let start = start_s - 7_200 + draw.below(end_s - start_s + 14_400);
             let end = start + draw.below(end_s - start_s);
-            let step = STEPS_S[usize::try_from(draw.below(5)).expect("small")];
-            let window = Window { start, end, step };
-            assert_eq!(history.prices(RAIN, window).1, plain(&said, window), "seed {seed}: {window:?}");
-            let over = |second: u64| second - second % MINUTE_S + MINUTE_S - 1 <= start;
-            let minute = said.iter().map(|(time, ..)| time.seconds()).rfind(|second| over(*second));
-            let minute = minute.map(|second| second - second % MINUTE_S);
-            let by =
-                minute.and_then(|minute| Some((minute, MINUTE_S, price_of_step(&said, minute, MINUTE_S)?)));
+            let place = usize::try_from(draw.below(5)).expect("small");
+            let window = Window { start, end, step: STEPS_S[place] };
+            assert_eq!(
+                history.prices(RAIN, window).1,
+                plain(&points[place], window),
+                "seed {seed}: {window:?}"
+            );
+            let over = points[0].iter().rfind(|(minute, _)| minute + MINUTE_S - 1 <= start);
+            let by = over.map(|(minute, price)| (*minute, MINUTE_S, *price));
             assert_eq!(history.price_by(RAIN, start), by, "seed {seed}: by {start}");
         }
     }
 }
 
 #[test]
-fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
+fn a_trade_is_the_price_of_its_step_and_the_middle_since_then_that_of_the_next() {
     let mut history = History::default();
     let at = |minute: u64| TimeMs(START_MS - START_MS % (720 * MINUTE_MS) + minute * MINUTE_MS);
     history.quoted(RAIN, at(0), &book(4_000, 4_001));
@@ -131,16 +135,27 @@ fn a_trade_counts_before_a_middle_and_a_middle_only_when_it_changes() {
     history.quoted(RAIN, at(2), &Levels::default());
     history.quoted(RAIN, at(3), &book(6_000, 6_002));
     let first = at(0).seconds();
-    let all = |start, step| history.prices(RAIN, Window { start, end: first + 600, step }).1;
-    let millionths = |outcome: Outcome| {
-        all(first, 60).into_iter().map(|(t, p)| (t - first, p.millionths(outcome))).collect::<Vec<_>>()
+    let all =
+        |history: &History, start, step| history.prices(RAIN, Window { start, end: first + 600, step }).1;
+    let millionths = |history: &History, outcome| {
+        all(history, first, 60)
+            .into_iter()
+            .map(|(t, p)| (t - first, p.millionths(outcome)))
+            .collect::<Vec<_>>()
     };
-    assert_eq!(millionths(Outcome::Zero), [(0, 500_000), (180, 600_100)]);
-    assert_eq!(millionths(Outcome::One), [(0, 500_000), (180, 399_900)]);
+    assert_eq!(millionths(&history, Outcome::Zero), [(0, 500_000), (60, 600_100)]);
+    assert_eq!(millionths(&history, Outcome::One), [(0, 500_000), (60, 399_900)]);
     // A window that begins between two prices begins with the one that stood then.
-    assert_eq!(all(first + 60, 60)[0], (first + 60, HalfSteps(10_000)));
+    assert_eq!(all(&history, first + 120, 60), [(first + 120, HalfSteps(12_002))]);
     // A step of half a day keeps only its last trade.
-    assert_eq!(all(first, 43_200), [(first, HalfSteps(10_000))]);
+    assert_eq!(all(&history, first, 43_200), [(first, HalfSteps(10_000))]);
+    // After another trade the same middle is said again; a book with one side leaves the trade standing.
+    history.traded(RAIN, at(4), price(7_000));
+    history.quoted(RAIN, at(4), &book(6_000, 6_002));
+    history.traded(RAIN, at(6), price(7_000));
+    history.quoted(RAIN, at(6), &Levels::default());
+    let since = [(240, 700_000), (300, 600_100), (360, 700_000)];
+    assert_eq!(millionths(&history, Outcome::Zero)[2..], since);
     assert_eq!(history.known_s(RAIN).map(|[known, _]| known), Some(first));
     assert_eq!(history.known_s(MarketNo(0)), None);
     assert_eq!(history.known_s(MarketNo(99)), None);
@@ -197,9 +212,9 @@ fn no_market_keeps_more_than_8192_bars() {
     }
     let count: usize = bars.rings.iter().map(|ring| ring.bars.len()).sum();
     assert_eq!(count, BARS_OF_MARKET_MAX);
-    // A window that not even the longest step reaches starts at its oldest bar.
+    // A window that not even the longest step reaches starts with the last bar that left it.
     let window = Window { start: 0, end: end_ms / 1_000, step: MINUTE_S };
-    assert_eq!(history.prices(RAIN, window).1.len(), BARS_MAX[STEPS - 1]);
+    assert_eq!(history.prices(RAIN, window).1.len(), 1 + BARS_MAX[STEPS - 1]);
 }
 
 #[test]

@@ -179,3 +179,46 @@ fn prices_over_time_are_the_last_of_each_step_and_mirror_each_other() {
     let later = exchange.reads("/prices-history?market=300&interval=1m&fidelity=1");
     assert_eq!(later["history"], whole["history"], "a month, not a minute");
 }
+
+#[test]
+fn a_trades_price_stands_until_its_step_is_over_and_then_the_middle_does() {
+    let mut exchange = Exchange::opened();
+    exchange.now += 3_600_000 - exchange.now % 3_600_000;
+    let begin = exchange.now / 1_000;
+    // Quoted 70 to 72, bought at 72, and in the same minute quoted 20 to 22.
+    let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 70, 10);
+    let ask = exchange.rests(ALICE, Side::Buy, Outcome::One, 28, 10);
+    let taker = exchange.order(BOB, Side::Buy, Outcome::Zero, 72, 5);
+    exchange.fills(taker, &[(ask, 5)]);
+    exchange.cancels(&[bid, ask]);
+    exchange.rests(ALICE, Side::Buy, Outcome::Zero, 20, 10);
+    exchange.rests(ALICE, Side::Buy, Outcome::One, 78, 10);
+    let of_minute = exchange.now / 1_000;
+    for (now, target, points) in [
+        (of_minute, "/prices-history?market=300&interval=max".to_owned(), vec![(0, 0.72)]),
+        (of_minute, format!("/v2/prices-history?token_id=300&as_of={of_minute}"), vec![(0, 0.72)]),
+        (of_minute, "/v2/prices-history?token_id=300&interval=1h".to_owned(), vec![(0, 0.72)]),
+        (begin + 60, "/prices-history?market=300&interval=max".to_owned(), vec![(0, 0.72), (60, 0.21)]),
+        (begin + 108_000, "/prices-history?market=300&interval=max".to_owned(), vec![(0, 0.72), (300, 0.21)]),
+        (begin + 108_000, "/prices-history?market=301&interval=max".to_owned(), vec![(0, 0.28), (300, 0.79)]),
+        (begin + 108_000, "/prices-history?market=300&interval=1h".to_owned(), vec![(104_400, 0.21)]),
+        (begin + 108_000, "/prices-history?market=300&interval=1d".to_owned(), vec![(21_600, 0.21)]),
+        (begin + 108_000, format!("/v2/prices-history?token_id=300&as_of={}", begin + 118), vec![(0, 0.72)]),
+        (begin + 108_000, format!("/v2/prices-history?token_id=300&as_of={}", begin + 119), vec![(60, 0.21)]),
+        (
+            begin + 108_000,
+            format!("/v2/prices-history?token_id=300&as_of={}", begin + 108_000),
+            vec![(60, 0.21)],
+        ),
+    ] {
+        exchange.now = now * 1_000;
+        let answer = exchange.reads(&target);
+        let told = ["history", "data"].into_iter().find_map(|name| answer[name].as_array()).expect("points");
+        let point = |point: &Value| {
+            let [second, price] = if point["t"].is_null() { ["timestamp", "price"] } else { ["t", "p"] };
+            let second = point[second].as_u64().expect("a second");
+            (second - begin, point[price].as_f64().expect("a number"))
+        };
+        assert_eq!(told.iter().map(point).collect::<Vec<_>>(), points, "{now}: {target}");
+    }
+}

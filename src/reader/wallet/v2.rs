@@ -36,8 +36,6 @@ use paging::{LIMIT, Start, params};
 /// Decimals of amounts, and of percentages.
 const PLACES: u32 = 6;
 
-const HOUR_S: u64 = 3_600;
-
 impl Reader {
     /// The routes of the second version.
     pub(super) fn write_v2(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {

@@ -3,23 +3,19 @@
 //! A window is an `interval` up to now, or a start and perhaps an end, or `as_of`: the latest price that is known to
 //! have been noted by that second, which is that of the last bucket that was over or, from now on, the last of all.
 //!
-//! A bucket has the last price that was noted in it; without one it has no point, but for the first (`bars` has the
-//! rules). Where prices of so short a step are not kept any more, a bucket is as long as whole steps that are, and
-//! `resolution_seconds` says so. The first bucket and the last one are told as a whole too. From its resolution on, a
-//! market has its payout, as a point of no length.
+//! A bucket has the price of the last of its steps in which one was noted; without one it has no point, but for the
+//! first (`bars` has the rules). Where prices of so short a step are not kept any more, a bucket is as long as whole
+//! steps that are, and `resolution_seconds` says so. The first bucket and the last one are told as a whole too. From its
+//! resolution on, a market has its payout, as a point of no length.
 
 use super::super::super::ask::{Asked, Refused, TOKEN_RULE, token_id};
-use super::super::super::bars::{HalfSteps, STEPS_S, Window};
+use super::super::super::bars::{DAY_S, HOUR_S, HalfSteps, MINUTE_S, STEPS_S, Window};
 use super::super::super::{Reader, Token};
 use super::super::params::{Bounds, Params, invalid, missing};
-use super::HOUR_S;
 use super::paging::{Start, params};
 use crate::json::{Writer, decimal};
 
 const LIMIT: Bounds = Bounds { min: 1, default: 10_000, max: 10_000 };
-
-const MINUTE_S: u64 = 60;
-const DAY_S: u64 = 24 * HOUR_S;
 
 /// The longest time between a start and an end.
 const SPAN_MAX_S: u64 = 15 * DAY_S;
@@ -180,10 +176,12 @@ impl Reader {
 
     fn points(&self, token: Token, wanted: &Wanted, bucket_s: u64, now_s: u64) -> Vec<Point> {
         let Some([first_s, last_s]) = self.history.known_s(token.market) else { return Vec::new() };
+        // The last price is later than now while the log is ahead of a clock that was set back.
+        let known_s = now_s.max(last_s);
         let (start, end) = match *wanted {
             Wanted::AsOf(second) => {
-                // By now all that was noted is over.
-                let by = if now_s <= second { u64::MAX } else { second };
+                // Of now, the minute that is not over counts too.
+                let by = if now_s <= second { known_s - known_s % MINUTE_S + (MINUTE_S - 1) } else { second };
                 let point = self.history.price_by(token.market, by);
                 let seen = |(begin, step, price): (u64, u64, HalfSteps)| {
                     (begin, step, price.millionths(token.outcome))
@@ -191,19 +189,18 @@ impl Reader {
                 return point.map(seen).into_iter().collect();
             }
             // Nothing is known from later than that.
-            Wanted::Span(start, end) if end <= start || now_s.max(last_s) < start => return Vec::new(),
-            Wanted::Span(start, end) => (start, (end - 1).min(now_s.max(last_s))),
+            Wanted::Span(start, end) if end <= start || known_s < start => return Vec::new(),
+            Wanted::Span(start, end) => (start, (end - 1).min(known_s)),
             Wanted::Interval(Interval { back, .. }) => {
-                let start = back.map_or(first_s, |back| now_s.saturating_sub(back));
-                // The last price is later than now while the log is ahead of a clock that was set back.
-                (start, now_s.max(last_s))
+                (back.map_or(first_s, |back| now_s.saturating_sub(back)), known_s)
             }
         };
         let shorter = STEPS_S.into_iter().rev().find(|step| bucket_s.is_multiple_of(*step));
         let (mut step, mut width_s) = (shorter.expect("a bucket is whole minutes"), bucket_s);
         // The first step that is kept as far back as the first bucket begins, which it makes longer.
         let prices = loop {
-            let (start, end) = (start - start % width_s, end - end % width_s + (width_s - 1));
+            let end = (end - end % width_s + (width_s - 1)).min(known_s);
+            let start = start - start % width_s;
             let (found, prices) = self.history.prices(token.market, Window { start, end, step });
             if found == step {
                 break prices;

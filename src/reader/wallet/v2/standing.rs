@@ -4,10 +4,11 @@
 
 use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused};
+use super::super::super::bars::HOUR_S;
 use super::super::params::{Params, invalid};
 use super::super::standing::{OrderBy, PERIODS, best_of, category};
 use super::paging::{LIMIT, Start, params};
-use super::{HOUR_S, PLACES, write_sum};
+use super::{PLACES, write_sum};
 use crate::domain::{Address, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{HOURS_KEPT, Period, Totals, rounded};
