@@ -2,8 +2,8 @@
 //!
 //! A window is an `interval` up to now, or a start and perhaps an end, never both. Its step is the
 //! shortest of five that is not below `fidelity` (in minutes), or without one the shortest that makes
-//! at most [`POINTS_AIMED_AT`] points. "Up to now" means up to the last price, which is later than now
-//! while the log is ahead of a clock that was set back.
+//! at most [`POINTS_AIMED_AT`] points from the first price on. "Up to now" means up to the last price,
+//! which is later than now while the log is ahead of a clock that was set back.
 //!
 //! | interval | reaches back |
 //! |---|---|
@@ -18,7 +18,7 @@
 //! had another middle since.
 
 use super::ask::{Asked, Refused, bad_parameter, invalid, no_book, spelt, time_of, token_id, too_long};
-use super::bars::{STEPS_S, Window};
+use super::bars::{DAY_S, HOUR_S, MINUTE_S, STEPS_S, Window};
 use super::books::write_name;
 use super::{Reader, Token};
 use crate::domain::{TimeMs, TokenId};
@@ -31,15 +31,12 @@ const TOKENS_MAX: usize = 20;
 /// The most points aimed at where the request leaves the step to the exchange.
 const POINTS_AIMED_AT: u64 = 1_000;
 
-const MINUTE_S: u64 = 60;
-const DAY_S: u64 = 24 * 60 * MINUTE_S;
-
 /// How far the named intervals reach back, in seconds; none is to the first price.
 const INTERVALS: [(&str, Option<u64>); 9] = [
     ("5m", Some(5 * MINUTE_S)),
     ("15m", Some(15 * MINUTE_S)),
-    ("1h", Some(60 * MINUTE_S)),
-    ("6h", Some(360 * MINUTE_S)),
+    ("1h", Some(HOUR_S)),
+    ("6h", Some(6 * HOUR_S)),
     ("1d", Some(DAY_S)),
     ("1w", Some(7 * DAY_S)),
     ("1m", Some(30 * DAY_S)),
@@ -103,13 +100,15 @@ impl Wanted<'_> {
 impl Span {
     /// The window over a market whose first price was at `first_s` and whose last was at `last_s`.
     fn window(&self, [first_s, last_s]: [u64; 2]) -> Window {
-        let start = self.start.unwrap_or(first_s);
-        // Nothing is known from later than that, so an end in the future makes no step longer.
+        // Nothing is known from before or from later, so a window that is wider has no longer steps.
+        let start = self.start.unwrap_or(0).max(first_s);
         let end = self.end.unwrap_or(u64::MAX).min(self.now_s.max(last_s));
-        let seconds = end.saturating_sub(start);
-        let step = self.step_min.unwrap_or(seconds / POINTS_AIMED_AT);
+        let will_do = |step: &u64| match self.step_min {
+            Some(shortest) => shortest <= *step,
+            None => (end / step).saturating_sub(start / step) < POINTS_AIMED_AT,
+        };
         let longest = STEPS_S[STEPS_S.len() - 1];
-        let step = STEPS_S.into_iter().find(|known| step <= *known).unwrap_or(longest);
+        let step = STEPS_S.into_iter().find(will_do).unwrap_or(longest);
         Window { start, end, step }
     }
 }
@@ -227,20 +226,27 @@ mod tests {
         let known_s = [first_s, 10 * DAY_S - MINUTE_S];
         let names = ["startTs", "endTs"];
         let interval = |interval| Wanted { names, interval: Some(interval), ..Wanted::default() };
-        let minutes =
-            |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(known_s).step / MINUTE_S).ok();
-        for (name, step) in [
-            ("5m", 1),
-            ("15m", 1),
-            ("1h", 1),
-            ("6h", 1),
-            ("1d", 5),
-            ("1w", 30),
-            ("1m", 30),
-            ("max", 1),
-            ("all", 1),
+        let minutes = |wanted: Wanted<'_>, known_s| {
+            wanted.span(now).map(|span| span.window(known_s).step / MINUTE_S).ok()
+        };
+        for (name, of_old, of_new) in [
+            ("5m", 1, 1),
+            ("15m", 1, 1),
+            ("1h", 1, 1),
+            ("6h", 1, 1),
+            ("1d", 5, 1),
+            ("1w", 30, 1),
+            ("1m", 30, 1),
+            ("max", 30, 1),
+            ("all", 30, 1),
         ] {
-            assert_eq!(minutes(interval(name)), Some(step), "{name}");
+            assert_eq!(minutes(interval(name), [MINUTE_S, known_s[1]]), Some(of_old), "{name}");
+            assert_eq!(minutes(interval(name), known_s), Some(of_new), "{name}, no older than 400 minutes");
+        }
+        // The start's own step counts: the thousandth minute after it is one too many.
+        let from = |start_s| Wanted { names, start_s: Some(start_s), ..Wanted::default() };
+        for (ago, step) in [(999 * MINUTE_S, 1), (999 * MINUTE_S + 1, 5), (1_000 * MINUTE_S, 5)] {
+            assert_eq!(minutes(from(10 * DAY_S - ago), [MINUTE_S, known_s[1]]), Some(step), "{ago} s ago");
         }
         for (fidelity, step) in [
             (1, 1),
@@ -256,18 +262,18 @@ mod tests {
         ] {
             let wanted =
                 Wanted { names, start_s: Some(0), fidelity_minutes: Some(fidelity), ..Wanted::default() };
-            assert_eq!(minutes(wanted), Some(step), "{fidelity}");
+            assert_eq!(minutes(wanted, known_s), Some(step), "{fidelity}");
         }
         let window = |wanted: Wanted<'_>| wanted.span(now).map(|span| span.window(known_s)).ok();
         let bounded = Wanted { names, start_s: Some(5), end_s: Some(9), ..Wanted::default() };
-        assert_eq!(window(bounded), Some(Window { start: 5, end: 9, step: 60 }));
-        let open = Wanted { names, start_s: Some(5), ..Wanted::default() };
-        assert_eq!(window(open), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
+        assert_eq!(window(bounded), Some(Window { start: first_s, end: 9, step: 60 }), "nothing");
+        let whole = Window { start: first_s, end: 10 * DAY_S, step: MINUTE_S };
+        assert_eq!(window(from(5)), Some(whole));
         let far = Wanted { names, start_s: Some(5), end_s: Some(400 * DAY_S), ..Wanted::default() };
-        assert_eq!(window(far), Some(Window { start: 5, end: 10 * DAY_S, step: 1_800 }));
+        assert_eq!(window(far), Some(whole));
         let ahead = Wanted { names, start_s: Some(11 * DAY_S), end_s: Some(12 * DAY_S), ..Wanted::default() };
         assert_eq!(window(ahead), Some(Window { start: 11 * DAY_S, end: 10 * DAY_S, step: 60 }), "nothing");
-        assert_eq!(window(interval("max")), Some(Window { start: first_s, end: 10 * DAY_S, step: MINUTE_S }));
+        assert_eq!(window(interval("max")), Some(whole));
         let refused = [
             Wanted { names, ..Wanted::default() },
             interval("2h"),

@@ -166,6 +166,7 @@ fn prices_over_time_are_the_last_of_each_step_and_mirror_each_other() {
     assert_eq!(exchange.reads("/prices-history?market=310&interval=max"), json!({"history": []}));
     let whole = exchange.reads("/prices-history?market=300&interval=max");
     assert_eq!(whole["history"].as_array().map(Vec::len), Some(2));
+    assert_eq!(exchange.reads("/prices-history?market=300&startTs=0"), whole, "from before the first price");
     let half_days = exchange.reads("/prices-history?market=300&interval=all&fidelity=720");
     assert_eq!(half_days["history"].as_array().map(Vec::len), Some(1));
     let body = format!(r#"{{"markets":["300","999"],"start_ts":{start_s},"end_ts":{}}}"#, start_s + 10);
