@@ -6,8 +6,8 @@
 //! | price, tick | ten-thousandths | `0.5`, `0.51`: as short as possible |
 //! | uint256 | 32 bytes, big-endian | up to 78 digits |
 //!
-//! Nothing here is a float. Only [`parse_millionths_up`] reads an exponent. No sign of a number is read, and only
-//! [`push_signed`] writes one.
+//! Nothing here is a float. Only [`parse_millionths_up`] and [`parse_millionths_down`] read an exponent. No sign of a
+//! number is read, and only [`push_signed`] writes one.
 
 use ruint::aliases::U256;
 
@@ -133,6 +133,18 @@ pub fn parse_millionths(text: &[u8]) -> Result<u64, NotDecimal> {
 ///
 /// [`NotDecimal::TooLarge`] if that is above `u64::MAX`.
 pub fn parse_millionths_up(text: &[u8]) -> Result<u64, NotDecimal> {
+    let (whole, is_between) = parse_float(text)?;
+    whole.checked_add(is_between.into()).ok_or(NotDecimal::TooLarge)
+}
+
+/// As [`parse_millionths_up`], but the lower one of two millionths: a whole number of millionths is at most the one if
+/// and only if it is at most the other.
+pub fn parse_millionths_down(text: &[u8]) -> Result<u64, NotDecimal> {
+    parse_float(text).map(|(whole, _)| whole)
+}
+
+/// The whole millionths of a float, and whether there is more of it.
+fn parse_float(text: &[u8]) -> Result<(u64, bool), NotDecimal> {
     let (number, exponent) = match text.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e')) {
         Some(at) => (&text[..at], parse_exponent(&text[at + 1..])?),
         None => (text, 0),
@@ -144,21 +156,21 @@ pub fn parse_millionths_up(text: &[u8]) -> Result<u64, NotDecimal> {
     let whole_digits = i64::try_from(whole.len()).map_err(|_| NotDecimal::TooLarge)?;
     // How many of the digits count whole millionths; zeros follow if there are fewer.
     let mut kept = whole_digits + exponent + i64::from(MILLIONTH_PLACES);
-    let (mut value, mut rest) = (Some(0_u64), false);
+    let (mut value, mut is_between) = (Some(0_u64), false);
     for byte in whole.iter().chain(fraction) {
         let digit = digit(*byte)?;
         if 0 < kept {
             value = value.and_then(|value| value.checked_mul(10)?.checked_add(digit));
             kept -= 1;
         } else {
-            rest |= digit != 0;
+            is_between |= digit != 0;
         }
     }
     if value != Some(0) {
         let zeros = u32::try_from(kept.max(0)).map_err(|_| NotDecimal::TooLarge)?;
         value = value.and_then(|value| value.checked_mul(10_u64.checked_pow(zeros)?));
     }
-    value.and_then(|value| value.checked_add(rest.into())).ok_or(NotDecimal::TooLarge)
+    value.map(|value| (value, is_between)).ok_or(NotDecimal::TooLarge)
 }
 
 /// Reads a price: `0.5`, at most four places, between 0 and 1.
@@ -395,44 +407,44 @@ mod tests {
     }
 
     #[test]
-    fn an_exponent_and_further_places_are_read_and_rounded_up() {
+    fn an_exponent_and_further_places_are_read_and_rounded_down_and_up() {
         let (far, zeros) = ("9".repeat(30), "0".repeat(30));
-        for (text, value) in [
-            ("0", 0),
-            ("0.0000001", 1),
-            ("0.0000010", 1),
-            ("0.00000100000000000000000000000000001", 2),
-            ("1e-3", 1_000),
-            ("1e-05", 10),
-            ("1e-7", 1),
-            ("1.5E-06", 2),
-            ("12.25e+1", 122_500_000),
-            ("2.5e3", 2_500_000_000),
-            ("0e99", 0),
-            (&format!("0e{far}"), 0),
-            (&format!("1e-{far}"), 1),
-            (&format!("1{zeros}e-30"), 1_000_000),
-            (&format!("0.{zeros}1e31"), 1_000_000),
-            ("18446744073709.551615", u64::MAX),
-            ("18446744073709551615e-6", u64::MAX),
-            ("1.8446744073709551615e+13", u64::MAX),
+        let large = Err(NotDecimal::TooLarge);
+        for (text, down, up) in [
+            ("0", Ok(0), Ok(0)),
+            ("0.0000001", Ok(0), Ok(1)),
+            ("0.0000010", Ok(1), Ok(1)),
+            ("0.00000100000000000000000000000000001", Ok(1), Ok(2)),
+            ("0.30000000000000004", Ok(300_000), Ok(300_001)),
+            ("1e-3", Ok(1_000), Ok(1_000)),
+            ("1e-05", Ok(10), Ok(10)),
+            ("1e-7", Ok(0), Ok(1)),
+            ("1.5E-06", Ok(1), Ok(2)),
+            ("12.25e+1", Ok(122_500_000), Ok(122_500_000)),
+            ("2.5e3", Ok(2_500_000_000), Ok(2_500_000_000)),
+            ("0e99", Ok(0), Ok(0)),
+            (&format!("0e{far}"), Ok(0), Ok(0)),
+            (&format!("1e-{far}"), Ok(0), Ok(1)),
+            (&format!("1{zeros}e-30"), Ok(1_000_000), Ok(1_000_000)),
+            (&format!("0.{zeros}1e31"), Ok(1_000_000), Ok(1_000_000)),
+            ("18446744073709.551615", Ok(u64::MAX), Ok(u64::MAX)),
+            ("18446744073709551615e-6", Ok(u64::MAX), Ok(u64::MAX)),
+            ("1.8446744073709551615e+13", Ok(u64::MAX), Ok(u64::MAX)),
+            ("18446744073709.5516150001", Ok(u64::MAX), large),
+            ("18446744073709.551616", large, large),
+            ("1e14", large, large),
+            (&format!("1e{far}"), large, large),
+            ("1e9223372036854775807", large, large),
         ] {
-            assert_eq!(parse_millionths_up(text.as_bytes()), Ok(value), "{text}");
-        }
-        for text in [
-            "18446744073709.551616",
-            "18446744073709.5516150001",
-            "1e14",
-            &format!("1e{far}"),
-            "1e9223372036854775807",
-        ] {
-            assert_eq!(parse_millionths_up(text.as_bytes()), Err(NotDecimal::TooLarge), "{text}");
+            assert_eq!(parse_millionths_down(text.as_bytes()), down, "{text}");
+            assert_eq!(parse_millionths_up(text.as_bytes()), up, "{text}");
         }
         for text in [
             "", "e", "e5", "1e", "1e-", "1e+-1", "1e1.0", "1e1e1", "1 e1", ".5", "1.", ".e1", "1.2.3", "-1",
             "-0", "+1", "-1e-7", "NaN", "nan", "inf", "Infinity", "1_0", "0x1",
         ] {
             assert_eq!(parse_millionths_up(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
+            assert_eq!(parse_millionths_down(text.as_bytes()), Err(NotDecimal::Malformed), "{text:?}");
         }
     }
 
@@ -443,6 +455,7 @@ mod tests {
             let shifted = format!("{value}e-{places}");
             prop_assert_eq!(parse_millionths_up(plain.as_bytes()), parse_millionths(plain.as_bytes()));
             prop_assert_eq!(parse_millionths_up(shifted.as_bytes()), parse_millionths(plain.as_bytes()));
+            prop_assert_eq!(parse_millionths_down(shifted.as_bytes()), parse_millionths(plain.as_bytes()));
         }
     }
 

@@ -4,7 +4,8 @@ use super::super::ask::Refused;
 use crate::catalog::{Begin, Between, Column, Columns, Direction, Mark, Moment, ORDER_COLUMNS_MAX, Page};
 use crate::domain::text::parse_hex_into;
 use crate::http::Query;
-use crate::json::{Writer, decimal};
+use crate::json::Writer;
+use crate::json::decimal::{NotDecimal, parse_millionths_down, parse_millionths_up};
 use std::borrow::Cow;
 
 /// Rows of a page by default.
@@ -93,29 +94,30 @@ impl<'a> Params<'a> {
         names.iter().try_for_each(|name| self.flag(name).map(drop))
     }
 
-    /// A range of amounts, in millionths, under any of these names.
+    /// A range of amounts, in millionths, under any of these names. A float as clients write it is read too; what
+    /// is between two millionths becomes the one that lets the same amounts pass.
     pub(in crate::reader) fn amounts(self, names: &[[&'static str; 2]]) -> Result<Between, Refused> {
-        self.between(names, "a number from 0 up, with at most 6 places", |text| {
-            decimal::parse_millionths(text.as_bytes()).ok()
-        })
+        let smallest = |text: &str| amount(parse_millionths_up(text.as_bytes()));
+        let largest = |text: &str| amount(parse_millionths_down(text.as_bytes()));
+        self.between(names, "a number from 0 up", [smallest, largest])
     }
 
     /// A range of instants, in microseconds.
     pub(in crate::reader) fn moments(self, names: [&'static str; 2]) -> Result<Between, Refused> {
-        self.between(&[names], "a date or an RFC 3339 instant, from 1970 on", |text| {
-            Moment::parse(text).map(|moment| moment.0)
-        })
+        let moment = |text: &str| Moment::parse(text).map(|moment| moment.0);
+        self.between(&[names], "a date or an RFC 3339 instant, from 1970 on", [moment; 2])
     }
 
+    /// A range; its smallest and its largest are read in their own ways.
     fn between(
         self,
         names: &[[&'static str; 2]],
         rule: &'static str,
-        read: impl Fn(&str) -> Option<u64>,
+        read: [fn(&str) -> Option<u64>; 2],
     ) -> Result<Between, Refused> {
         let mut ends = [None, None];
         for pair in names {
-            for (end, name) in ends.iter_mut().zip(pair) {
+            for ((end, read), name) in ends.iter_mut().zip(read).zip(pair) {
                 if let Some(text) = self.text(name)? {
                     *end = Some(read(&text).ok_or_else(|| invalid(name, &text, rule))?);
                 }
@@ -228,6 +230,14 @@ impl<'a> Params<'a> {
     }
 }
 
+/// The amount that was read; what is too large becomes the largest.
+fn amount(read: Result<u64, NotDecimal>) -> Option<u64> {
+    match read {
+        Err(NotDecimal::TooLarge) => Some(u64::MAX),
+        read => read.ok(),
+    }
+}
+
 /// A page's last row as a cursor.
 pub(super) fn write_cursor(json: &mut Writer<'_>, mark: &Mark, page: &Page, listed: &str) {
     json.hex(format!("{}{}", page.tag(listed), mark.text()).as_bytes());
@@ -248,4 +258,27 @@ pub(in crate::reader) fn invalid(
     allowed: impl Into<Cow<'static, str>>,
 ) -> Refused {
     Refused::bad_request("invalid_parameter", "").about(field, got, allowed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_of_amounts_is_read_as_clients_write_floats() {
+        for (query, min, max) in [
+            ("", None, None),
+            ("volume_min=0&volume_max=2.5", Some(0), Some(2_500_000)),
+            ("volume_num_min=1&volume_num_max=1", Some(1_000_000), Some(1_000_000)),
+            ("volume_min=1e-05&volume_max=1e-05", Some(10), Some(10)),
+            ("volume_min=1e-07&volume_max=1e-07", Some(1), Some(0)),
+            ("volume_min=0.30000000000000004&volume_max=0.30000000000000004", Some(300_001), Some(300_000)),
+            ("volume_min=1e%2B16&volume_max=1e%2B16", Some(u64::MAX), Some(u64::MAX)),
+            ("volume_max=100000000000000", None, Some(u64::MAX)),
+        ] {
+            let names = [["volume_min", "volume_max"], ["volume_num_min", "volume_num_max"]];
+            let between = Params::of(Query::new(Some(query))).amounts(&names).expect(query);
+            assert_eq!(between, Between { min, max }, "{query}");
+        }
+    }
 }
