@@ -294,6 +294,12 @@ fn what_was_traded_is_shown_by_trade_and_in_sum() {
         let (status, answer) = scene.ask(Who::Nobody, &format!("POST /data/volumes {body}"));
         assert_eq!((status, &answer["field"]), (400, &json!(field)), "{answer}");
     }
+    for (item, got) in [(json!("x"), "\"x\""), (json!(null), "null"), (json!([item]), "[{")] {
+        let body = json!({ "conditions": [item] });
+        let (_, answer) = scene.ask(Who::Nobody, &format!("POST /data/volumes {body}"));
+        let shown = answer["got"].as_str().unwrap();
+        assert!(answer["field"] == "conditions" && shown.starts_with(got), "{answer}");
+    }
     for (wrong, field) in [("start-ts", "start_ts"), ("Fidelity", "fidelity"), ("end-ts", "end_ts")] {
         let body = json!({ "markets": ["1"], "interval": "1d", wrong: 1 });
         let (status, answer) = scene.ask(Who::Nobody, &format!("POST /batch-prices-history {body}"));

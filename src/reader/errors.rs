@@ -58,7 +58,7 @@ errors! {
     503, "search_busy", "search is busy, try again": "More searches wait than are answered within two seconds.";
     401, "unauthorized", "Unauthorized/Invalid api key": "A user stream's credentials are nobody's; it closes with 1008.";
     400, "invalid_message", "": "What a stream was told is no JSON object, or a name in it is not of its kind.";
-    400, "too_many_subscriptions", "too many subscriptions on one connection": "At most 500 tokens; a market has two.";
+    400, "too_many_subscriptions", "too many subscriptions on one connection": "At most 500 tokens on a market stream, where a market has two, and 500 markets on a user stream.";
     501, "rfq_not_supported", "requests for quotes are not supported here: place an order in the book": "There are no quotes on request.";
     501, "builder_keys_not_supported", "builder keys are not supported here: orders carry their builder's code without one": "There are no builder keys.";
     404, "builder_key_unknown", "there is no builder key to be revoked": "There are no builder keys.";

@@ -68,6 +68,16 @@ pub enum Channel {
     User,
 }
 
+impl Channel {
+    /// The name, as in messages.
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Market => "market",
+            Self::User => "user",
+        }
+    }
+}
+
 /// What happens to a connection after its message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Heard {
@@ -244,10 +254,17 @@ impl Feed {
             return Heard::Stays;
         }
         let taken = match self.subscribers.get(client as usize) {
-            Some(Some(Subscriber::Market { .. })) => ask::object(text)
-                .and_then(|value| self.follow_markets(client, &ask::read(&value, "market")?, reader, now)),
+            Some(Some(Subscriber::Market { .. })) => ask::object(text).and_then(|value| {
+                self.follow_markets(client, &ask::read(&value, Channel::Market)?, reader, now)
+            }),
             Some(Some(Subscriber::User(_))) => ask::object(text).and_then(|value| {
-                self.follow_account(client, &ask::read(&value, "user")?, reader, (now, promised), admit)
+                self.follow_account(
+                    client,
+                    &ask::read(&value, Channel::User)?,
+                    reader,
+                    (now, promised),
+                    admit,
+                )
             }),
             Some(None) | None => return Heard::Stays,
         };

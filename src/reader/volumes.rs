@@ -78,6 +78,9 @@ fn asks(body: &Value) -> Result<Vec<Ask>, Refused> {
 }
 
 fn ask(item: &Value) -> Result<Ask, Refused> {
+    if !item.is_object() {
+        return Err(invalid().about("conditions", &item.to_string(), CONDITIONS_RULE));
+    }
     let refused = |name, value: &Value, rule: &'static str| {
         let got = if value.is_null() { String::new() } else { value.to_string() };
         invalid().about(name, &got, rule)

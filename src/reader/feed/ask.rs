@@ -4,6 +4,7 @@
 //! malformed, or that is written in another way, is refused, and the message changes nothing.
 
 use super::super::ask::{Refused, condition_id, refuse_misspelt, token_id};
+use super::Channel;
 use crate::domain::{ConditionId, TokenId};
 use crate::json::decimal;
 use serde_json::{Map, Value};
@@ -81,18 +82,22 @@ pub(super) fn object(text: &str) -> Result<Value, Refused> {
 }
 
 /// Reads a message of `channel`.
-pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<'a>, Refused> {
+pub(super) fn read(message: &Value, channel: Channel) -> Result<Ask<'_>, Refused> {
     let message = message.as_object().expect("it was read as one");
     if let Some(said) = message.get("type")
-        && !said.as_str().is_some_and(|said| said.eq_ignore_ascii_case(channel))
+        && !said.as_str().is_some_and(|said| said.eq_ignore_ascii_case(channel.word()))
     {
-        return Err(wrong("type", said, channel));
+        return Err(wrong("type", said, channel.word()));
     }
     refuse_misspelt(message, &NAMES, || Refused::new(400, "invalid_message", ""))?;
     let tokens = texts(message, "assets_ids")?;
     let markets = texts(message, "markets")?;
-    if SUBSCRIPTIONS_MAX < tokens.len() + markets.len() {
-        return Err(too_many(tokens.len() + markets.len()));
+    let [named, count] = match channel {
+        Channel::Market => [tokens.len() + markets.len(), tokens.len() + 2 * markets.len()],
+        Channel::User => [markets.len(); 2],
+    };
+    if SUBSCRIPTIONS_MAX < named {
+        return Err(too_many(channel, &tokens, count));
     }
     Ok(Ask {
         operation: operation(message)?,
@@ -101,7 +106,7 @@ pub(super) fn read<'a>(message: &'a Value, channel: &'static str) -> Result<Ask<
         custom: flag(message, "custom_feature_enabled")?,
         cancel_on_disconnect: flag(message, "cancel_on_disconnect")?,
         dump: flag(message, "initial_dump")?.unwrap_or(true),
-        from: from(message)?,
+        from: from(message, channel)?,
         stream_id: text(message, "stream_id")?,
         credentials: credentials(message)?,
     })
@@ -113,11 +118,17 @@ pub(super) fn answers_for_another() -> Refused {
     refused.about("cancel_on_disconnect", "true", "false: this connection answers for another key")
 }
 
-/// The refusal of more subscriptions than one connection may have.
-pub(super) fn too_many(count: usize) -> Refused {
+/// The refusal of more subscriptions than one connection may have, by a message that names these tokens and perhaps
+/// markets.
+pub(super) fn too_many<T>(channel: Channel, tokens: &[T], count: usize) -> Refused {
+    const TOKENS: &str = "tokens on one connection; a market has two";
+    let (field, counted) = match channel {
+        Channel::Market if tokens.is_empty() => ("markets", TOKENS),
+        Channel::Market => ("assets_ids", TOKENS),
+        Channel::User => ("markets", "markets on one connection"),
+    };
     let refused = Refused::new(400, "too_many_subscriptions", "too many subscriptions on one connection");
-    let allowed = format!("at most {SUBSCRIPTIONS_MAX} tokens on one connection; a market has two");
-    refused.about("assets_ids", &count.to_string(), allowed)
+    refused.about(field, &count.to_string(), format!("at most {SUBSCRIPTIONS_MAX} {counted}"))
 }
 
 fn operation(message: &Map<String, Value>) -> Result<Operation, Refused> {
@@ -151,20 +162,23 @@ fn flag(message: &Map<String, Value>, field: &'static str) -> Result<Option<bool
     }
 }
 
-fn from(message: &Map<String, Value>) -> Result<Option<Since>, Refused> {
-    const ALLOWED: &str = "a sequence, or an object of sequences by condition id";
+fn from(message: &Map<String, Value>, channel: Channel) -> Result<Option<Since>, Refused> {
+    let allowed = match channel {
+        Channel::Market => "a sequence, or an object of sequences by condition id",
+        Channel::User => "a sequence",
+    };
     let Some(said) = message.get("from").filter(|said| !said.is_null()) else {
         return Ok(None);
     };
-    let found = match said {
-        Value::Object(by_market) => {
+    let found = match (said, channel) {
+        (Value::Object(by_market), Channel::Market) => {
             let pairs =
                 by_market.iter().map(|(id, number)| Some((condition_id(id.as_bytes())?, sequence(number)?)));
             pairs.collect::<Option<Vec<_>>>().map(Since::Numbers)
         }
-        number => sequence(number).map(Since::Number),
+        (number, _) => sequence(number).map(Since::Number),
     };
-    found.map(Some).ok_or_else(|| wrong("from", said, ALLOWED))
+    found.map(Some).ok_or_else(|| wrong("from", said, allowed))
 }
 
 /// A number, or its digits.
@@ -217,7 +231,7 @@ mod tests {
             ("{}".to_owned(), 0, 0, Operation::Subscribe, None),
         ] {
             let value = object(&text).expect("an object");
-            let ask = read(&value, "market").expect("a message");
+            let ask = read(&value, Channel::Market).expect("a message");
             assert_eq!(
                 (ask.tokens.len(), ask.markets.len(), ask.operation, ask.custom),
                 (tokens, markets, operation, custom),
@@ -257,11 +271,43 @@ mod tests {
             (r#"{"from":{"0x1":1}}"#.to_owned(), "from"),
             (r#"{"auth":{"apiKey":"1"}}"#.to_owned(), "auth"),
         ] {
-            let refused = object(&text).and_then(|value| read(&value, "market").map(drop));
-            let mut out = Vec::new();
-            refused.expect_err(&text).write(&mut crate::json::Writer::new(&mut out));
-            let said: Value = serde_json::from_slice(&out).expect("JSON");
-            assert_eq!(said["field"], field, "{text}");
+            assert_eq!(refused(&text, Channel::Market)["field"], field, "{text}");
         }
+    }
+
+    fn refused(text: &str, channel: Channel) -> Value {
+        let refused = object(text).and_then(|value| read(&value, channel).map(drop));
+        let mut out = Vec::new();
+        refused.expect_err(text).write(&mut crate::json::Writer::new(&mut out));
+        serde_json::from_slice(&out).expect("JSON")
+    }
+
+    #[test]
+    fn a_refusal_says_what_was_named_and_what_its_channel_counts() {
+        let tokens = "at most 500 tokens on one connection; a market has two";
+        let markets = "at most 500 markets on one connection";
+        let many = |count: usize| format!("[{}]", vec!["\"1\""; count].join(","));
+        let sequences = r#"{"0x11":1}"#;
+        for (channel, text, field, got, allowed) in [
+            (Channel::Market, format!(r#"{{"assets_ids":{}}}"#, many(501)), "assets_ids", "501", tokens),
+            (Channel::Market, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "1002", tokens),
+            (
+                Channel::Market,
+                format!(r#"{{"markets":{},"assets_ids":["1"]}}"#, many(500)),
+                "assets_ids",
+                "1001",
+                tokens,
+            ),
+            (Channel::User, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "501", markets),
+            (Channel::User, format!(r#"{{"from":{sequences}}}"#), "from", sequences, "a sequence"),
+            (Channel::User, r#"{"from":-1}"#.to_owned(), "from", "-1", "a sequence"),
+        ] {
+            let refused = refused(&text, channel);
+            let about = ["field", "got", "allowed"].map(|name| refused[name].as_str().expect("a text"));
+            assert_eq!(about, [field, got, allowed], "{text}");
+        }
+        // Tokens mean nothing to an account.
+        let value = object(&format!(r#"{{"assets_ids":{}}}"#, many(501))).expect("an object");
+        assert!(read(&value, Channel::User).is_ok());
     }
 }

@@ -12,7 +12,7 @@ use super::super::{Reader, Token};
 use super::ask::{self, Ask, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::listing::write_payout;
 use super::recent::{BookChange, LevelChange};
-use super::{Feed, Subscriber, checksum, crc, tokens_of, write_stamp, write_unknown};
+use super::{Channel, Feed, Subscriber, checksum, crc, tokens_of, write_stamp, write_unknown};
 use crate::domain::{MarketNo, Outcome, Price, Shares, Side, TimeMs};
 use crate::journal::layout::{OrderPlaced, TickChanged};
 use crate::json::Writer;
@@ -103,7 +103,7 @@ impl Feed {
         }
         let count = tokens.union(&named.tokens).count();
         if SUBSCRIPTIONS_MAX < count {
-            return Err(ask::too_many(count));
+            return Err(ask::too_many(Channel::Market, &ask.tokens, count));
         }
         let since = since(reader, ask, &named.markets())?;
         tokens.extend(&named.tokens);

@@ -29,7 +29,7 @@ use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::makers::Makers;
 use super::recent::{Event, Step, What};
-use super::{Account, Feed, Markets, Subscriber, unauthorized, write_stamp, write_unknown};
+use super::{Account, Channel, Feed, Markets, Subscriber, unauthorized, write_stamp, write_unknown};
 use crate::domain::{ApiKey, Position, Shares, TimeMs, TradeId, WalletNo};
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
@@ -114,7 +114,7 @@ fn narrowed<'a>(
     };
     let count = markets.only().map_or(0, BTreeSet::len);
     if SUBSCRIPTIONS_MAX < count {
-        return Err(ask::too_many(count));
+        return Err(ask::too_many(Channel::User, &ask.tokens, count));
     }
     Ok((markets, unknown))
 }
@@ -132,13 +132,12 @@ impl Feed {
         let Some(Some(Subscriber::User(account))) = self.subscribers.get(client as usize) else {
             return Ok(());
         };
-        let since = match &ask.from {
-            Some(Since::Number(number)) => Some(*number),
-            Some(Since::Numbers(_)) => {
-                return Err(Refused::new(400, "invalid_message", "").about("from", "", "a sequence"));
+        let since = ask.from.as_ref().map(|since| match since {
+            Since::Number(number) => *number,
+            Since::Numbers(_) => {
+                unreachable!("`ask::read` takes sequences by market on the other channel only")
             }
-            None => None,
-        };
+        });
         let known = account.as_ref().map(|account| account.caller);
         let caller = match (&ask.credentials, known) {
             (Some(credentials), _) => admit(credentials).ok_or(unauthorized())?,
