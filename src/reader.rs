@@ -68,7 +68,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use wallet::WalletView;
 
-pub use ask::{read_revoked_key, read_shown_key};
+pub use ask::{read_revoked_key, read_shown_key, write_behind};
 pub use feed::{Channel, Credentials, Feed, Heard, StreamIds};
 pub use wallet::{AssetFormat, EndDateFormat, WalletSettings};
 

@@ -183,6 +183,14 @@ pub(super) const fn too_long() -> Refused {
     Refused::new(400, "payload_exceeds_limit", "Payload exceeds the limit")
 }
 
+/// The reader has not applied yet what some client was told.
+pub(super) const BEHIND: Refused = Refused::new(503, "behind", "the read model is behind, try again");
+
+/// Writes the refusal of a request that waited for a record which the reader has not applied yet; returns its status.
+pub fn write_behind(out: &mut Vec<u8>) -> u16 {
+    BEHIND.tell(out)
+}
+
 /// A route that this room does not answer, or that does not exist.
 pub(super) const fn no_route() -> Refused {
     Refused::new(404, "not_found", "not found")
@@ -256,7 +264,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The first pair of the query whose name is not one of `names`, its value undecoded.
-    pub(super) fn pair_but(&self, names: &[&str]) -> Option<(Cow<'a, str>, &'a str)> {
+    fn pair_but(&self, names: &[&str]) -> Option<(Cow<'a, str>, &'a str)> {
         let mut pairs = self.request.query.pairs();
         pairs.find(|(name, _)| !names.contains(&&**name)).map(|(name, value)| (name, value.raw()))
     }

@@ -64,7 +64,7 @@ impl Reader {
             market.passes(&row.market) && token.passes(&Token { market: row.market, outcome: row.outcome })
         };
         let rows = newest_first(own, start, order).map(|position| {
-            let row = self.ledger.order_at(position).expect("live orders are in memory");
+            let row = self.live_order(position);
             Ok(Looked { key: position.0, work: page::WORK_OF_ORDER, row: passes(row).then_some(row) })
         });
         page::write(json, (page::ROWS_OF_ACCOUNT, end), start, rows, |json, row| {
@@ -73,6 +73,11 @@ impl Reader {
             json.close_object();
             Ok(0)
         })
+    }
+
+    /// An order that has not left.
+    pub(super) fn live_order(&self, position: Position) -> &OrderRow {
+        self.ledger.order_at(position).expect("live orders are in memory")
     }
 
     /// POST /data/orders: one entry for each id, in the order of the request.

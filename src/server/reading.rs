@@ -500,10 +500,8 @@ impl Reading {
     /// Answers 503: the reader has not applied what some client was told.
     fn answer_late(&mut self, job: Box<ReadJob>) {
         self.body.clear();
-        self.body.extend_from_slice(
-            b"{\"error\":\"the read model is behind, try again\",\"code\":\"behind\",\"retry_after_seconds\":1}",
-        );
-        self.finish(job, 503);
+        let status = reader::write_behind(&mut self.body);
+        self.finish(job, status);
     }
 
     /// Puts head and body together.

@@ -18,13 +18,11 @@
 //! A position is a token of which the wallet has shares or open orders. Its `open_buys` give what is left
 //! in its own market: `balance` less those of the market's two tokens.
 
-use super::super::ask::{Asked, Narrowed, Refused, bad_parameter};
+use super::super::ask::{Asked, BEHIND, Narrowed, Refused, bad_parameter};
 use super::super::index::PrincipalIndex;
 use super::super::{ANSWER_BYTES_MAX, Caller, Reader};
 use crate::domain::fee::cost_of_buy;
-use crate::domain::{
-    Collateral, MarketNo, Outcome, Position, Shares, Side, SignatureType, WalletKind, WalletNo,
-};
+use crate::domain::{Collateral, MarketNo, Outcome, Shares, Side, SignatureType, WalletKind, WalletNo};
 use crate::json::Writer;
 use crate::ledger::OrderRow;
 use std::collections::BTreeMap;
@@ -36,9 +34,6 @@ pub(in crate::reader) const ROWS_MAX: usize = 2_000;
 /// Live orders of an account that one answer looks at, as many as a page of a list does. A larger account
 /// gets no answer here, because what it may spend depends on each of them.
 const ORDERS_LOOKED_AT_MAX: usize = 20_000;
-
-/// The reader has not yet applied the frame that made the caller's key.
-const BEHIND: Refused = Refused::new(503, "behind", "the read model is behind, try again");
 
 const TOO_LARGE: Refused =
     Refused::new(400, "account_too_large", "the account has more than one answer holds");
@@ -74,6 +69,7 @@ impl Reader {
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
         let market = Narrowed::by(asked.condition_filter(bad_parameter())?, |id| self.index.condition(id));
+        // The frame that made the caller's key may not be applied yet.
         let own = self.index.principal(caller.principal).ok_or(BEHIND)?;
         let owner = self.ledger.wallet(caller.principal).ok_or(BEHIND)?;
         if ORDERS_LOOKED_AT_MAX < own.live.len() {
@@ -140,10 +136,6 @@ impl Reader {
             }
         }
         account
-    }
-
-    fn live_order(&self, position: Position) -> &OrderRow {
-        self.ledger.order_at(position).expect("live orders are in memory")
     }
 
     fn write_balance(&self, json: &mut Writer<'_>, wallet: WalletNo, account: &Account<'_>) {

@@ -46,14 +46,12 @@ const TYPES_ELSEWHERE: [&str; 9] = [
     "YIELD",
     "MAKER_REBATE",
     "TAKER_REBATE",
-    RUST_MAKER_REBATE,
+    // As the Rust SDK writes it.
+    "MAKERREBATE",
     "REFERRAL_REWARD",
     "MIGRATION",
     "TIP",
 ];
-
-/// As the Rust SDK writes it.
-const RUST_MAKER_REBATE: &str = "MAKERREBATE";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SortBy {
