@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use outcry::server::machine::system::be_real_time;
 use outcry::topology::tune::quoted;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -305,6 +306,23 @@ impl Drop for Pinned {
     fn drop(&mut self) {
         // Those CPUs were allowed before; if they no longer are, the thread stays where it is.
         let _ = sched_setaffinity(None, &self.0);
+    }
+}
+
+/// Lets the calling thread run before all others on its CPU, until the value is dropped, but for the server's journal
+/// thread: both have the same priority, so neither stops the other in the middle of its work. Without the right to that
+/// it runs like any other.
+pub(crate) fn come_first() -> First {
+    let _ = be_real_time(1);
+    First
+}
+
+/// See [`come_first`].
+pub(crate) struct First;
+
+impl Drop for First {
+    fn drop(&mut self) {
+        let _ = be_real_time(0);
     }
 }
 

@@ -26,12 +26,13 @@ struct Spent {
     kernel: u64,
 }
 
-/// How the kernel's own threads count, which nobody here started.
+/// How the kernel's own threads and interrupts count, which nobody here started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KernelThreads {
     /// As others: what was measured writes to no disk, so they work for somebody else.
     Others,
-    /// Apart: what was measured writes to a disk, and they do that writing.
+    /// Apart: what was measured writes to a disk, and they do that writing. A thread that an interrupt stops is charged
+    /// with it all the same.
     Apart,
 }
 
@@ -156,7 +157,7 @@ struct FamilySpent {
 impl FamilySpent {
     fn by_now() -> Self {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-        let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus());
+        let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus(), KernelThreads::Apart);
         Self { busy, stolen, own: own_ns(), children: children_ns(), kernel: kernel_threads_ns() }
     }
 }
@@ -233,7 +234,7 @@ fn kernel_threads_ns() -> u64 {
 
 fn spent(server: u32, cpus: &[usize], kernel: KernelThreads) -> Spent {
     let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
-    let (busy, stolen) = of_stat(&stat, cpus);
+    let (busy, stolen) = of_stat(&stat, cpus, kernel);
     let server = used_ns(server);
     let kernel = match kernel {
         KernelThreads::Others => 0,
@@ -242,15 +243,16 @@ fn spent(server: u32, cpus: &[usize], kernel: KernelThreads) -> Spent {
     Spent { busy, stolen, ours: server + used_ns(std::process::id()), server, kernel }
 }
 
-/// Busy and stolen nanoseconds of these CPUs, from the line of each.
-fn of_stat(stat: &str, cpus: &[usize]) -> (u64, u64) {
+/// Busy and stolen nanoseconds of these CPUs, from the line of each; without interrupts where the kernel counts apart.
+fn of_stat(stat: &str, cpus: &[usize], kernel: KernelThreads) -> (u64, u64) {
     let of_line = |line: &str| {
         let mut words = line.strip_prefix("cpu")?.split_whitespace();
         let cpu: usize = words.next()?.parse().ok()?;
         let ticks: Vec<u64> = words.filter_map(|word| word.parse().ok()).collect();
         let at = |index: usize| ticks.get(index).copied().unwrap_or(0);
         // user nice system idle iowait irq softirq steal; the time of guests is within user.
-        let busy = at(0) + at(1) + at(2) + at(5) + at(6) + at(7);
+        let interrupts = if kernel == KernelThreads::Others { at(5) + at(6) } else { 0 };
+        let busy = at(0) + at(1) + at(2) + interrupts + at(7);
         cpus.contains(&cpu).then_some((busy * TICK_NS, at(7) * TICK_NS))
     };
     let of_cpus = stat.lines().filter_map(of_line);
@@ -324,7 +326,11 @@ mod tests {
             (&[0, 1, 10], 195, 21),
             (&[7], 0, 0),
         ] {
-            assert_eq!(of_stat(stat, cpus), (busy * TICK_NS, stolen * TICK_NS), "{cpus:?}");
+            let of = |kernel| of_stat(stat, cpus, kernel);
+            assert_eq!(of(KernelThreads::Others), (busy * TICK_NS, stolen * TICK_NS), "{cpus:?}");
+            let interrupts = if cpus.contains(&0) { 7 + 3 } else { 0 };
+            let apart = (busy - interrupts) * TICK_NS;
+            assert_eq!(of(KernelThreads::Apart), (apart, stolen * TICK_NS), "{cpus:?}");
         }
     }
 

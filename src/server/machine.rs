@@ -18,9 +18,9 @@ pub mod crowd;
 pub mod disk_count;
 pub mod disk_writers;
 pub mod jitter;
+pub mod system;
 
 pub(super) mod disk;
 pub(super) mod files;
 pub(super) mod run_delay;
-pub(super) mod system;
 pub(super) mod view;

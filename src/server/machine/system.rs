@@ -20,17 +20,16 @@ pub(crate) fn give_back_freed_memory() {
     let _ = unsafe { malloc_trim(0) };
 }
 
-/// Gives the calling thread the least real-time priority: from its wake-up on it has its CPU before every thread that has
-/// none, until it waits. Threads that it makes are ordinary ones.
+/// Gives the calling thread a real-time priority, 1 being the least: from its wake-up on it has its CPU before every
+/// thread of a lower one or of none, until it waits. 0 takes it back. Threads that it makes are ordinary ones.
 ///
 /// # Errors
-/// A process needs `CAP_SYS_NICE` for that, or an `RLIMIT_RTPRIO` of 1 (`sched(7)`).
-pub(crate) fn be_real_time() -> Result<(), std::io::Error> {
-    let least = libc::sched_param { sched_priority: 1 };
-    // SAFETY: the kernel only reads `least`, which outlives the call (sched_setscheduler(2)); 0 is the calling thread.
-    match unsafe {
-        libc::sched_setscheduler(0, libc::SCHED_FIFO | libc::SCHED_RESET_ON_FORK, &raw const least)
-    } {
+/// A process needs `CAP_SYS_NICE` for that, or an `RLIMIT_RTPRIO` of that priority (`sched(7)`).
+pub fn be_real_time(priority: u8) -> Result<(), std::io::Error> {
+    let policy = if priority == 0 { libc::SCHED_OTHER } else { libc::SCHED_FIFO };
+    let asked = libc::sched_param { sched_priority: priority.into() };
+    // SAFETY: the kernel only reads `asked`, which outlives the call (sched_setscheduler(2)); 0 is the calling thread.
+    match unsafe { libc::sched_setscheduler(0, policy | libc::SCHED_RESET_ON_FORK, &raw const asked) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
     }

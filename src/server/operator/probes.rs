@@ -177,7 +177,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
 
 /// Tries it on a thread that ends at once.
 fn real_time() -> Result<Option<String>, String> {
-    let tried = std::thread::Builder::new().spawn(|| system::be_real_time().err());
+    let tried = std::thread::Builder::new().spawn(|| system::be_real_time(1).err());
     let tried = tried.map_err(|fault| format!("no thread: {fault}"))?;
     Ok(tried.join().expect("it asks the kernel").map(|refusal| refusal.to_string()))
 }

@@ -53,7 +53,7 @@ pub(crate) fn pin(cpu: Option<usize>) {
 pub(crate) fn come_first(may_be_real_time: bool) {
     /// As `nice` counts it.
     const HIGHEST_PRIORITY: i32 = -20;
-    if !(may_be_real_time && system::be_real_time().is_ok()) {
+    if !(may_be_real_time && system::be_real_time(1).is_ok()) {
         // On Linux a priority belongs to the thread that sets it.
         let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn who_comes_first_is_real_time_where_that_may_be_and_nobody_inherits_it() {
         let on_a_thread = |doing: fn() -> bool| std::thread::spawn(doing).join().expect("does not panic");
-        let may_be_real_time = on_a_thread(|| system::be_real_time().is_ok());
+        let may_be_real_time = on_a_thread(|| system::be_real_time(1).is_ok());
         let may_be_nice = on_a_thread(|| rustix::process::setpriority_process(None, -20).is_ok());
         // The numbers of `sched(7)`.
         let (other, fifo) = (0, 1);
