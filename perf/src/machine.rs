@@ -310,8 +310,7 @@ impl Drop for Pinned {
 }
 
 /// Lets the calling thread run before all others on its CPU, until the value is dropped, but for the server's journal
-/// thread: both have the same priority, so neither stops the other in the middle of its work. Without the right to that
-/// it runs like any other.
+/// thread, whose real-time priority is 2. Without the right to that it runs like any other.
 pub(crate) fn come_first() -> First {
     let _ = be_real_time(1);
     First

@@ -29,6 +29,7 @@ use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
+use crate::server::threads::thread::REAL_TIME_PRIORITY;
 use crate::topology::checks::{
     ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, available_bytes,
     cannot_be_had, used,
@@ -177,7 +178,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
 
 /// Tries it on a thread that ends at once.
 fn real_time() -> Result<Option<String>, String> {
-    let tried = std::thread::Builder::new().spawn(|| system::be_real_time(1).err());
+    let tried = std::thread::Builder::new().spawn(|| system::be_real_time(REAL_TIME_PRIORITY).err());
     let tried = tried.map_err(|fault| format!("no thread: {fault}"))?;
     Ok(tried.join().expect("it asks the kernel").map(|refusal| refusal.to_string()))
 }

@@ -44,6 +44,10 @@ pub(crate) fn pin(cpu: Option<usize>) {
     }
 }
 
+/// As `SCHED_FIFO` counts it: the least but one, so that a client on the same CPU can come before ordinary threads and
+/// after this one.
+pub(crate) const REAL_TIME_PRIORITY: u8 = 2;
+
 /// Lets the calling thread, for which answers wait, run before others, as far as a sandbox lets it.
 ///
 /// One that sleeps whenever it has nothing to do, on a CPU that was chosen for it, may be real-time. `nice` only weighs
@@ -53,7 +57,7 @@ pub(crate) fn pin(cpu: Option<usize>) {
 pub(crate) fn come_first(may_be_real_time: bool) {
     /// As `nice` counts it.
     const HIGHEST_PRIORITY: i32 = -20;
-    if !(may_be_real_time && system::be_real_time(1).is_ok()) {
+    if !(may_be_real_time && system::be_real_time(REAL_TIME_PRIORITY).is_ok()) {
         // On Linux a priority belongs to the thread that sets it.
         let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     }
@@ -128,7 +132,7 @@ mod tests {
     #[test]
     fn who_comes_first_is_real_time_where_that_may_be_and_nobody_inherits_it() {
         let on_a_thread = |doing: fn() -> bool| std::thread::spawn(doing).join().expect("does not panic");
-        let may_be_real_time = on_a_thread(|| system::be_real_time(1).is_ok());
+        let may_be_real_time = on_a_thread(|| system::be_real_time(REAL_TIME_PRIORITY).is_ok());
         let may_be_nice = on_a_thread(|| rustix::process::setpriority_process(None, -20).is_ok());
         // The numbers of `sched(7)`.
         let (other, fifo) = (0, 1);
@@ -140,7 +144,7 @@ mod tests {
             let [own, of_a_child] = std::thread::spawn(place).join().expect("does not panic");
             let [nice, priority, policy] = own;
             if asks && may_be_real_time {
-                assert_eq!((priority, policy), (1, fifo), "{own:?}");
+                assert_eq!((priority, policy), (2, fifo), "{own:?}");
                 assert_eq!(of_a_child, [0, 0, other]);
             } else {
                 assert_eq!([nice, priority, policy], [if may_be_nice { -20 } else { 0 }, 0, other]);

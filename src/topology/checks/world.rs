@@ -306,7 +306,7 @@ fn real_time(scene: &Scene<'_>) -> Finding {
         None => finding.judged(true, "it may"),
         Some(refusal) if scene.needs.durable => {
             finding.judged(false, format!("refused: {refusal}")).mended_by(vec![Fix::Advice(
-                "systemd: LimitRTPRIO=1; docker: --cap-add SYS_NICE; a shell: ulimit -r 1".into(),
+                "systemd: LimitRTPRIO=2; docker: --cap-add SYS_NICE; a shell: ulimit -r 2".into(),
             )])
         }
         Some(refusal) => finding.told(format!("refused: {refusal}; no answer waits for it")),
