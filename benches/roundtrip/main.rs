@@ -117,8 +117,8 @@ fn main() {
         let [bare, _] = summary("bare", writes);
         let most = micros(bare) + micros(theirs) + DURABLE_US;
         println!("outcry's median may be {most:.1} µs: a bare write, the floor and {DURABLE_US} µs");
-        let beside = "a bare write, the floor and 25 µs";
-        figures::note_beside("an order that waits for the disk, p50", micros(ours), Unit::Us, beside, most);
+        let beside = format!("a bare write, the floor and {DURABLE_US} µs");
+        figures::note_beside("an order that waits for the disk, p50", micros(ours), Unit::Us, &beside, most);
         figures::note("a bare write of 4 KiB, p50", micros(bare), Unit::Us);
     }
     exchange.process.let_run(true);

@@ -89,18 +89,9 @@ fn of(threads_ns: &[(String, u64)], thread: &str) -> Option<u64> {
 }
 
 impl Told {
-    /// Percent of the time that threads of neither the client nor the server had the client's CPU while it was ready;
-    /// `kernel` is what the kernel's threads had of the CPUs, where they are counted apart because they write for the
-    /// server.
-    pub(crate) fn client_lost_percent(
-        &self,
-        threads: &[Thread],
-        client_cpu: usize,
-        kernel: f64,
-    ) -> Option<f64> {
-        let waited_percent = self.client_waited_percent?;
-        let others_percent = self.without_servers(waited_percent, threads, client_cpu, "");
-        Some((others_percent - 100.0 * kernel).max(0.0))
+    /// Percent of the time that threads of neither the client nor the server had the client's CPU while it was ready.
+    pub(crate) fn client_lost_percent(&self, threads: &[Thread], client_cpu: usize) -> Option<f64> {
+        self.client_waited_percent.map(|percent| self.without_servers(percent, threads, client_cpu, ""))
     }
 
     /// The loops, each with how long threads that are not the server's had its CPU while it was ready.
@@ -151,13 +142,7 @@ mod tests {
         let ran_percent =
             [("outcry-shard0", 90.0), ("outcry-reader", 5.0), ("journal", 2.0), ("outcry", 1.0)];
         let ran_percent = ran_percent.map(|(name, percent)| (name.to_owned(), percent)).to_vec();
-        for (waited, kernel, expected) in [
-            (Some(58.0), 0.0, Some(50.0)),
-            (Some(58.0), 0.125, Some(37.5)),
-            (Some(7.0), 0.0, Some(0.0)),
-            (Some(9.0), 0.125, Some(0.0)),
-            (None, 0.125, None),
-        ] {
+        for (waited, expected) in [(Some(58.0), Some(50.0)), (Some(7.0), Some(0.0)), (None, None)] {
             let told = Told {
                 loops: Vec::new(),
                 journal: None,
@@ -165,7 +150,7 @@ mod tests {
                 ran_percent: ran_percent.clone(),
                 client_waited_percent: waited,
             };
-            assert_eq!(told.client_lost_percent(&threads, 1, kernel), expected);
+            assert_eq!(told.client_lost_percent(&threads, 1), expected);
         }
     }
 

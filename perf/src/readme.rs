@@ -19,7 +19,7 @@ const HEADLINES: [(&str, &str); 11] = [
     ("matching", "a command, 99 ticks, 100000 live orders, alone"),
     ("matching", "a trading core's command, 99 ticks, 10000 live orders"),
     ("matching", "a trading core's command, 99 ticks, 100000 live orders"),
-    ("ROUNDTRIP_DURABILITY=durable roundtrip", "signed POST /order, p50"),
+    ("ROUNDTRIP_DURABILITY=durable roundtrip", "an order that waits for the disk, p50"),
     ("roundtrip -- auth.known_signers_bytes=16777216", "signed POST /order, p50"),
     ("roundtrip", "signed POST /order, p50"),
     ("roundtrip", "signed POST /order, p99"),

@@ -337,8 +337,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     }
     let rates = rates(plan, schedule, &loaded.times);
     let late = Quantiles::of(&late);
-    let client_lost_percent =
-        loaded.told.client_lost_percent(&about.threads, about.cpus.client, loaded.share.kernel);
+    let client_lost_percent = loaded.told.client_lost_percent(&about.threads, about.cpus.client);
     let loops = loaded.told.loops(&about.threads);
     let verdict = Verdict::of(&Evidence {
         offered: rates.offered,

@@ -40,8 +40,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts the server with its data in `folder` and its log in `memory`, and waits until it has bound its ports. What it prints
-    /// goes to `folder/server.log`; if it ends before that, the error has it.
+    /// Starts the server with its data in `folder` and its log in `memory`, and waits until it has bound its ports. What
+    /// it prints goes to `folder/server.log`; if it ends before that, the error has it.
     pub(crate) fn start(
         binary: &Path,
         folder: &Path,

@@ -14,7 +14,8 @@ use crate::machine;
 /// CPU time since boot, in nanoseconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Spent {
-    /// Of the CPUs that are measured on, without idle time and waiting for disks.
+    /// Of the CPUs that are measured on, without idle time and waiting for disks; also without interrupts where the
+    /// kernel's threads are counted apart.
     busy: u64,
     /// The part of it that the hypervisor took.
     stolen: u64,
