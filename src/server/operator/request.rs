@@ -169,7 +169,8 @@ impl Refusal {
         if !self.field.is_empty() {
             json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }
-        let retry_after_s = retry_after_s(self.status);
+        // Waiting brings no randomness.
+        let retry_after_s = retry_after_s(self.status).filter(|_| self.code != "no_randomness");
         refusal::write_retry(&mut json, retry_after_s);
         json.close_object();
         Said { status: self.status, retry_after_s, body }

@@ -76,23 +76,31 @@ fn as_browsers_write(text: &str) -> Option<String> {
     let (scheme, rest) = text.split_once("://")?;
     let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
     let (host, port) = bracketed.unwrap_or_else(|| rest.split_at(rest.find(':').unwrap_or(rest.len())));
-    let is_host = if bracketed.is_some() {
-        host.parse::<Ipv6Addr>().is_ok()
-    } else {
-        !host.is_empty() && host.bytes().all(in_name)
+    let host = match bracketed {
+        Some(_) => format!("[{}]", as_browsers_write_address(host.parse().ok()?)),
+        None => host.to_owned(),
     };
+    let is_host = bracketed.is_some() || !host.is_empty() && host.bytes().all(in_name);
     if scheme.is_empty() || !scheme.bytes().all(in_scheme) || !is_host {
         return None;
     }
+    let without_port = format!("{scheme}://{host}");
     if port.is_empty() {
-        return Some(text.to_owned());
+        return Some(without_port);
     }
-    let without_port = &text[..text.len() - port.len()];
     let digits = port.strip_prefix(':').filter(|digits| digits.bytes().all(|byte| byte.is_ascii_digit()))?;
     Some(match (scheme, digits.parse::<u16>().ok()?) {
-        ("https", 443) | ("http", 80) => without_port.to_owned(),
+        ("https", 443) | ("http", 80) => without_port,
         (_, port) => format!("{without_port}:{port}"),
     })
+}
+
+/// The shortest form, in hexadecimal throughout (URL Standard, "IPv6 serializer").
+fn as_browsers_write_address(address: Ipv6Addr) -> String {
+    match (address.to_ipv4_mapped(), address.segments()) {
+        (Some(_), [.., high, low]) => format!("::ffff:{high:x}:{low:x}"),
+        (None, _) => address.to_string(),
+    }
 }
 
 #[cfg(test)]
@@ -168,6 +176,8 @@ mod tests {
             ("https://app.example:0443", "which writes https://app.example"),
             ("https://app.example:08443", "which writes https://app.example:8443"),
             ("http://[::A]:3000", "which writes http://[::a]:3000"),
+            ("http://[0:0:0:0:0:0:0:1]", "which writes http://[::1]"),
+            ("http://[::ffff:127.0.0.1]:80", "which writes http://[::ffff:7f00:1]"),
             ("* https://app.example", "no other may stand beside it"),
         ];
         for (texts, words) in rows {
