@@ -292,7 +292,7 @@ impl Batches {
         let (shelf, number, cpus) = (self.shelf.clone(), self.number + 1, self.cpus);
         let path = segment::path(&shelf.directory, number);
         let thread = std::thread::Builder::new().name("journal-spare".to_owned()).spawn(move || {
-            // Not the journal thread's priority and CPU, which it would inherit: it would take the time of whom it
+            // Not the journal thread's nice value and CPU, which it would inherit: it would take the time of whom it
             // works for, or get none.
             let _ = rustix::process::setpriority_process(None, 0);
             let _ = cpus.map(|cpus| sched_setaffinity(None, &cpus));

@@ -169,8 +169,9 @@ mod tests {
         let tried = tried_within(Duration::ZERO, &[], move || never.recv().is_ok());
         assert_eq!(tried, Err("others left no CPU for it within 0 s".to_owned()));
         drop(sender);
+        // A busy machine may leave a thread of the lowest priority no CPU for long.
         assert_eq!(
-            tried_within(PATIENCE, &[], || -> u64 { panic!("tried") }),
+            tried_within(Duration::from_mins(10), &[], || -> u64 { panic!("tried") }),
             Err("the try died".to_owned())
         );
     }

@@ -443,8 +443,8 @@ impl Scribe {
 
     fn take_place(&self) -> RunDelay {
         let topology = &self.shared.plan.topology;
-        thread::pin(topology.journal_cpu);
-        thread::come_first(topology.journal_may_be_real_time());
+        let is_pinned = thread::pin(topology.journal_cpu);
+        thread::come_first(is_pinned && topology.journal_may_be_real_time());
         RunDelay::of_this_thread()
     }
 }

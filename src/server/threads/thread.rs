@@ -33,15 +33,17 @@ impl Thread {
     }
 }
 
-/// Pins the calling thread. A CPU that went away since the plan, or a sandbox, leaves it unpinned, with a warning.
-pub(crate) fn pin(cpu: Option<usize>) {
-    if let Some(cpu) = cpu
-        && let Err(fault) = rustix::thread::sched_setaffinity(None, &set_of(&[cpu]))
-    {
+/// Pins the calling thread and returns whether it is pinned. A CPU that went away since the plan, or a sandbox, leaves
+/// it unpinned, with a warning.
+pub(crate) fn pin(cpu: Option<usize>) -> bool {
+    let Some(cpu) = cpu else { return false };
+    let pinned = rustix::thread::sched_setaffinity(None, &set_of(&[cpu]));
+    if let Err(fault) = pinned {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("a thread");
         tracing::warn!("{name} could not be pinned to CPU {cpu} and runs on any: {fault}");
     }
+    pinned.is_ok()
 }
 
 /// As `SCHED_FIFO` counts it: the least but one, so that a client on the same CPU can come before ordinary threads and
@@ -51,8 +53,8 @@ pub(crate) const REAL_TIME_PRIORITY: u8 = 2;
 /// Lets the calling thread, for which answers wait, run before others, as far as a sandbox lets it.
 ///
 /// One that sleeps whenever it has nothing to do, on a CPU that was chosen for it, may be real-time. `nice` only weighs
-/// who is ready: of the wake-ups of a thread at -20 beside a busy one of the same CPU, some of a hundred found that one at
-/// work for 4 or 8 ms more (Linux 6.18). One that may run anywhere is better at -20: the scheduler moves it to where
+/// who is ready: of the wake-ups of a thread at -20 beside a busy one of the same CPU, some of a hundred found that one
+/// at work for 4 or 8 ms more (Linux 6.18). One that may run anywhere is better at -20: the scheduler moves it to where
 /// nobody is, and would leave a real-time thread on the CPU of a loop.
 pub(crate) fn come_first(may_be_real_time: bool) {
     /// As `nice` counts it.
@@ -134,8 +136,7 @@ mod tests {
         let on_a_thread = |doing: fn() -> bool| std::thread::spawn(doing).join().expect("does not panic");
         let may_be_real_time = on_a_thread(|| system::be_real_time(REAL_TIME_PRIORITY).is_ok());
         let may_be_nice = on_a_thread(|| rustix::process::setpriority_process(None, -20).is_ok());
-        // The numbers of `sched(7)`.
-        let (other, fifo) = (0, 1);
+        let [ordinary_nice, _, ordinary] = std::thread::spawn(standing).join().expect("does not panic");
         for asks in [true, false] {
             let place = move || {
                 come_first(asks);
@@ -144,10 +145,12 @@ mod tests {
             let [own, of_a_child] = std::thread::spawn(place).join().expect("does not panic");
             let [nice, priority, policy] = own;
             if asks && may_be_real_time {
-                assert_eq!((priority, policy), (2, fifo), "{own:?}");
-                assert_eq!(of_a_child, [0, 0, other]);
+                // The numbers of `SCHED_FIFO` and `SCHED_OTHER` in `sched(7)`.
+                assert_eq!((priority, policy), (i64::from(REAL_TIME_PRIORITY), 1), "{own:?}");
+                assert_eq!(of_a_child, [0, 0, 0]);
             } else {
-                assert_eq!([nice, priority, policy], [if may_be_nice { -20 } else { 0 }, 0, other]);
+                let wanted = if may_be_nice { -20 } else { ordinary_nice };
+                assert_eq!([nice, priority, policy], [wanted, 0, ordinary]);
             }
         }
     }

@@ -284,7 +284,7 @@ fn throttle(scene: &Scene<'_>) -> Finding {
         "rt.throttle",
         Severity::Info,
         "reported",
-        "it has no say here: the only thread that may be real-time sleeps while it waits for the disk",
+        "it has no say here: the only thread that may be real-time sleeps most of the time",
     );
     match scene.files.line("/proc/sys/kernel/sched_rt_runtime_us") {
         None => finding.unreadable("not built in"),
@@ -306,7 +306,7 @@ fn real_time(scene: &Scene<'_>) -> Finding {
         None => finding.judged(true, "it may"),
         Some(refusal) if scene.needs.durable => {
             finding.judged(false, format!("refused: {refusal}")).mended_by(vec![Fix::Advice(
-                "systemd: LimitRTPRIO=2; docker: --cap-add SYS_NICE; a shell: ulimit -r 2".into(),
+                "systemd: LimitRTPRIO=2; docker: --ulimit rtprio=2; a shell: ulimit -r 2".into(),
             )])
         }
         Some(refusal) => finding.told(format!("refused: {refusal}; no answer waits for it")),

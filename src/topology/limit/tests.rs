@@ -561,3 +561,23 @@ fn what_only_the_slowest_orders_meet_stands_last_and_takes_one_line() {
         at(first);
     }
 }
+
+#[test]
+fn a_journal_thread_that_may_not_be_real_time_limits_durable_answers_where_it_asks() {
+    let said = "rt.priority: refused: no such right; wanted: the journal's thread may be real-time; up to 4 ms a \
+                durable answer, or twice that, when something else runs on its CPU";
+    for (asks, refusal, durable, expected) in [
+        (true, Some("no such right"), true, Some(said)),
+        (true, None, true, None),
+        (true, Some("no such right"), false, None),
+        (false, Some("no such right"), true, None),
+    ] {
+        let needs = Needs { journal_asks_for_real_time: asks, durable, ..needs(4, 1, Policy::Auto, true) };
+        let probes = Probes { real_time: Ok(refusal.map(str::to_owned)), ..Probes::none("no") };
+        let found =
+            limits(4, &needs, &probes).into_iter().find(|limit| limit.text.starts_with("rt.priority"));
+        let found = found.map(|limit| (limit.text, limit.touches));
+        let expected = expected.map(|text| (text.to_owned(), Some(Touches::Durable)));
+        assert_eq!(found, expected, "{asks}, {refusal:?}, {durable}");
+    }
+}
