@@ -15,6 +15,7 @@
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 
+#[path = "../loopback/bare.rs"]
 mod bare;
 #[path = "../loopback/client.rs"]
 mod client;
@@ -89,7 +90,8 @@ fn main() {
         salt += count as u64;
         made
     };
-    let mut disk = (durability == "durable").then(|| Bare::make(directory.path()));
+    let mut disk =
+        (durability == "durable").then(|| Bare::make(directory.path()).expect("a disk that takes O_DIRECT"));
     let (mut ours, mut theirs, mut writes) = (Vec::new(), Vec::new(), Vec::new());
     for round in 0..ROUNDS {
         let orders = requests(WARM_UP + ORDERS_PER_ROUND);
@@ -103,7 +105,7 @@ fn main() {
         if let Some(disk) = &mut disk {
             exchange.process.let_run(false);
             floor_process.let_run(false);
-            writes.extend(disk.write(ORDERS_PER_ROUND));
+            writes.extend((0..ORDERS_PER_ROUND).map(|_| disk.write().expect("the disk takes it")));
         }
     }
     println!(

@@ -5,8 +5,6 @@
 //! same requests go through the library's own public functions, in this process on the client's CPU: these are the
 //! first three layers. What the round trip takes besides is the kernel's sockets, the loops and the answer.
 
-use std::fs::OpenOptions;
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -25,6 +23,7 @@ use outcry::memory::cells::Cells;
 use outcry::registry::{MarketFacts, Registry, RegistryWriter};
 use outcry::shard::{Funding, Placed, ReadyOrder, Shard, ShardSettings, Status};
 
+use crate::bare::Bare;
 use crate::leftovers::Folder;
 use crate::machine::{self, Environment};
 use crate::report::{self, Bar, Page};
@@ -41,9 +40,6 @@ const RATE: usize = 2_000;
 
 /// Orders that are synced to the disk one by one, each of which may take milliseconds.
 const DURABLE: usize = 500;
-
-/// Bytes of a direct write.
-const BLOCK: usize = 4_096;
 
 /// Bytes of an order's record without fills.
 const RECORD_BYTES: usize = 288;
@@ -282,27 +278,14 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     Ok(times)
 }
 
-/// The least that a disk write takes: blocks of an existing file, one at a time, past the page
-/// cache.
+/// The least that a disk write takes.
 pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
     let folder = Folder::new_in(place)?;
-    let path = folder.path().join("blocks");
-    std::fs::write(&path, vec![0; DURABLE * BLOCK]).map_err(fault)?;
-    std::fs::File::open(&path).and_then(|file| file.sync_all()).map_err(fault)?;
-    let direct = libc::O_DIRECT | libc::O_DSYNC;
-    let file = OpenOptions::new().write(true).custom_flags(direct).open(&path).map_err(fault)?;
-    // The kernel takes a direct write only from memory that is aligned to a block.
-    let memory = vec![7; 2 * BLOCK];
-    let block = &memory[memory.as_ptr().align_offset(BLOCK)..][..BLOCK];
+    let mut disk = Bare::make(folder.path()).map_err(fault)?;
     let mut times = histogram();
-    for number in 0..DURABLE {
-        let start = Instant::now();
-        let written = rustix::io::pwrite(&file, block, (number * BLOCK) as u64);
-        record(&mut times, nanos(start.elapsed()));
-        if written.map_err(|error| fault(error.into()))? != BLOCK {
-            return Err(format!("{}: a block was not written whole", place.display()));
-        }
+    for _ in 0..DURABLE {
+        record(&mut times, nanos(disk.write().map_err(fault)?));
     }
     Ok(times)
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::Command;
 
 use outcry::server::machine::system::be_real_time;
+use outcry::topology::placement::JOURNAL_PRIORITY;
 use outcry::topology::tune::quoted;
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
@@ -310,9 +311,9 @@ impl Drop for Pinned {
 }
 
 /// Lets the calling thread run before all others on its CPU, until the value is dropped, but for the server's journal
-/// thread, whose real-time priority is 2. Without the right to that it runs like any other.
+/// thread, which has the next higher priority. Without the right to that it runs like any other.
 pub(crate) fn come_first() -> First {
-    let _ = be_real_time(1);
+    let _ = be_real_time(JOURNAL_PRIORITY - 1);
     First
 }
 

@@ -37,6 +37,8 @@
 
 mod answers;
 mod away;
+#[path = "../../benches/loopback/bare.rs"]
+mod bare;
 mod bench;
 mod commands;
 mod compare;

@@ -16,7 +16,7 @@ use super::Fault;
 use super::disk::Disk;
 use super::frame::Frame;
 use super::history::Segments;
-use super::identity::{Identity, boot_id, is_in_use, place};
+use super::identity::{Identity, boot_id, is_in_use, place_at};
 use super::logfile::{Left, LogFile, Owner, known_path, left_behind};
 use super::open::{Claimed, SHARED_MEMORY, forget_newest, usual_log_path, visit_between};
 use super::scan::{Cut, Reach, Scan, first_of, scan_between};
@@ -242,7 +242,7 @@ pub fn log_path(named: Option<&Path>, data_dir: &Path) -> Option<PathBuf> {
 /// False if a process has it, or if whose it is cannot be told.
 #[must_use]
 pub fn log_is_of(path: &Path, data_dir: &Path) -> bool {
-    let is_its = |owner: &Owner| std::fs::metadata(data_dir).is_ok_and(|about| owner.place == place(&about));
+    let is_its = |owner: &Owner| place_at(data_dir).is_ok_and(|place| owner.place == place);
     let left =
         || left_behind(path.to_path_buf()).is_ok_and(|left| left.is_none_or(|(_, owner)| is_its(&owner)));
     !LogFile::is_in_use(path) && left()
@@ -259,9 +259,9 @@ fn log_path_of(log_path: Option<&Path>, data_dir: &Path, identity: Identity) -> 
 
 /// Who would start on this directory, and claims nothing.
 fn heir(data_dir: &Path, identity: Identity) -> Result<Heir<'_>, Fault> {
-    let about = std::fs::metadata(data_dir).map_err(Fault::io("look at", data_dir))?;
+    let place = place_at(data_dir).map_err(Fault::io("look at", data_dir))?;
     let (exchange, claimed) = (identity.exchange, Claimed::AsItIs);
-    Ok(Heir { exchange, boot: boot_id()?, data_dir, place: place(&about), claimed })
+    Ok(Heir { exchange, boot: boot_id()?, data_dir, place, claimed })
 }
 
 /// What `left`, the log at `path`, is to the heir: its own, stale (none), or a reason to refuse.

@@ -145,6 +145,10 @@ fn home_node(machine: &Machine, loops: usize, has_isolated: bool) -> usize {
     of_card.or_else(most).unwrap_or(0)
 }
 
+/// The journal thread's real-time priority, as `SCHED_FIFO` counts it, where it asks for one: the least but one, so that a
+/// client on the same CPU can come before ordinary threads and after this one.
+pub const JOURNAL_PRIORITY: u8 = 2;
+
 /// A CPU of its own for a thread that mostly sleeps, beside loops on `taken`: a core where no loop runs,
 /// the next in the loops' own order; else a second thread, a shard's core last. Of several as good it is one that gets a
 /// disk's interrupts: elsewhere a write also waits until that CPU has woken the thread's (some 25 µs on one guest).

@@ -29,11 +29,11 @@ use crate::server::operator::dev::mark;
 use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
-use crate::server::threads::thread::REAL_TIME_PRIORITY;
 use crate::topology::checks::{
     ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, available_bytes,
     cannot_be_had, used,
 };
+use crate::topology::placement::JOURNAL_PRIORITY;
 use crate::topology::placement::SHARDS_MAX;
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
@@ -178,7 +178,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
 
 /// Tries it on a thread that ends at once.
 fn real_time() -> Result<Option<String>, String> {
-    let tried = std::thread::Builder::new().spawn(|| system::be_real_time(REAL_TIME_PRIORITY).err());
+    let tried = std::thread::Builder::new().spawn(|| system::be_real_time(JOURNAL_PRIORITY).err());
     let tried = tried.map_err(|fault| format!("no thread: {fault}"))?;
     Ok(tried.join().expect("it asks the kernel").map(|refusal| refusal.to_string()))
 }

@@ -169,8 +169,8 @@ impl Refusal {
         if !self.field.is_empty() {
             json.key("field").text(self.field).key("got").text(&self.got).key("allowed").text(self.allowed);
         }
-        // Waiting brings no randomness.
-        let retry_after_s = retry_after_s(self.status).filter(|_| self.code != "no_randomness");
+        // Who is told what to send instead need not wait.
+        let retry_after_s = retry_after_s(self.status).filter(|_| self.field.is_empty());
         refusal::write_retry(&mut json, retry_after_s);
         json.close_object();
         Said { status: self.status, retry_after_s, body }

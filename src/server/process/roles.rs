@@ -29,7 +29,7 @@ use crate::registry::{BREAKERS_MAX, Full, Registry, RegistryWriter};
 use crate::server::core_loop::Roles;
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::operator::journal::law;
-use crate::server::plan::topology::Wait;
+use crate::server::plan::topology::{Topology, Wait};
 use crate::server::plan::{Limits, Plan};
 use crate::server::reading::followed::Followed;
 use crate::server::reading::follows::Follows;
@@ -440,13 +440,13 @@ impl Scribe {
     fn new(shared: &Arc<Shared>) -> Self {
         Self { shared: Arc::clone(shared), run_delay: None }
     }
+}
 
-    fn take_place(&self) -> RunDelay {
-        let topology = &self.shared.plan.topology;
-        let is_pinned = thread::pin(topology.journal_cpu);
-        thread::come_first(is_pinned && topology.journal_may_be_real_time());
-        RunDelay::of_this_thread()
-    }
+/// Puts the journal's thread in its place.
+fn take_place(topology: &Topology) -> RunDelay {
+    let is_pinned = thread::pin(topology.journal_cpu);
+    thread::come_first(is_pinned && topology.journal_may_be_real_time());
+    RunDelay::of_this_thread()
 }
 
 impl Listener for Scribe {
@@ -457,10 +457,7 @@ impl Listener for Scribe {
     fn durable(&mut self, upto: Position) {
         let now_ns = self.shared.clock.elapsed_ns();
         self.shared.wake_up_to(upto);
-        if self.run_delay.is_none() {
-            self.run_delay = Some(self.take_place());
-        }
-        let run_delay = self.run_delay.as_mut().expect("it is there");
+        let run_delay = self.run_delay.get_or_insert_with(|| take_place(&self.shared.plan.topology));
         self.shared.journal_tally.wrote(now_ns, run_delay.since_last());
     }
 

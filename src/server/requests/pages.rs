@@ -75,13 +75,16 @@ fn as_browsers_write(text: &str) -> Option<String> {
     let in_name = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_');
     let (scheme, rest) = text.split_once("://")?;
     let bracketed = rest.strip_prefix('[').and_then(|rest| rest.split_once(']'));
-    let (host, port) = bracketed.unwrap_or_else(|| rest.split_at(rest.find(':').unwrap_or(rest.len())));
-    let host = match bracketed {
-        Some(_) => format!("[{}]", as_browsers_write_address(host.parse().ok()?)),
-        None => host.to_owned(),
+    let (host, port) = if let Some((address, port)) = bracketed {
+        (format!("[{}]", as_browsers_write_address(address.parse().ok()?)), port)
+    } else {
+        let (name, port) = rest.split_at(rest.find(':').unwrap_or(rest.len()));
+        if name.is_empty() || !name.bytes().all(in_name) {
+            return None;
+        }
+        (name.to_owned(), port)
     };
-    let is_host = bracketed.is_some() || !host.is_empty() && host.bytes().all(in_name);
-    if scheme.is_empty() || !scheme.bytes().all(in_scheme) || !is_host {
+    if scheme.is_empty() || !scheme.bytes().all(in_scheme) {
         return None;
     }
     let without_port = format!("{scheme}://{host}");

@@ -3,6 +3,7 @@
 use std::thread::JoinHandle;
 
 use crate::server::machine::system;
+use crate::topology::placement::JOURNAL_PRIORITY;
 
 /// One turn of a loop after the other, until it says that it is done.
 pub(crate) trait Turns: Send + 'static {
@@ -46,10 +47,6 @@ pub(crate) fn pin(cpu: Option<usize>) -> bool {
     pinned.is_ok()
 }
 
-/// As `SCHED_FIFO` counts it: the least but one, so that a client on the same CPU can come before ordinary threads and
-/// after this one.
-pub(crate) const REAL_TIME_PRIORITY: u8 = 2;
-
 /// Lets the calling thread, for which answers wait, run before others, as far as a sandbox lets it.
 ///
 /// One that sleeps whenever it has nothing to do, on a CPU that was chosen for it, may be real-time. `nice` only weighs
@@ -59,7 +56,7 @@ pub(crate) const REAL_TIME_PRIORITY: u8 = 2;
 pub(crate) fn come_first(may_be_real_time: bool) {
     /// As `nice` counts it.
     const HIGHEST_PRIORITY: i32 = -20;
-    if !(may_be_real_time && system::be_real_time(REAL_TIME_PRIORITY).is_ok()) {
+    if !(may_be_real_time && system::be_real_time(JOURNAL_PRIORITY).is_ok()) {
         // On Linux a priority belongs to the thread that sets it.
         let _ = rustix::process::setpriority_process(None, HIGHEST_PRIORITY);
     }
@@ -134,7 +131,7 @@ mod tests {
     #[test]
     fn who_comes_first_is_real_time_where_that_may_be_and_nobody_inherits_it() {
         let on_a_thread = |doing: fn() -> bool| std::thread::spawn(doing).join().expect("does not panic");
-        let may_be_real_time = on_a_thread(|| system::be_real_time(REAL_TIME_PRIORITY).is_ok());
+        let may_be_real_time = on_a_thread(|| system::be_real_time(JOURNAL_PRIORITY).is_ok());
         let may_be_nice = on_a_thread(|| rustix::process::setpriority_process(None, -20).is_ok());
         let [ordinary_nice, _, ordinary] = std::thread::spawn(standing).join().expect("does not panic");
         for asks in [true, false] {
@@ -146,7 +143,7 @@ mod tests {
             let [nice, priority, policy] = own;
             if asks && may_be_real_time {
                 // The numbers of `SCHED_FIFO` and `SCHED_OTHER` in `sched(7)`.
-                assert_eq!((priority, policy), (i64::from(REAL_TIME_PRIORITY), 1), "{own:?}");
+                assert_eq!((priority, policy), (i64::from(JOURNAL_PRIORITY), 1), "{own:?}");
                 assert_eq!(of_a_child, [0, 0, 0]);
             } else {
                 let wanted = if may_be_nice { -20 } else { ordinary_nice };

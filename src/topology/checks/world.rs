@@ -2,6 +2,7 @@
 
 use super::memory::limit;
 use super::{DiskProbe, Finding, Fix, Scene, Severity, Unit, Verdict};
+use crate::topology::placement::JOURNAL_PRIORITY;
 use crate::topology::{cost, list};
 
 pub(super) fn checks(scene: &Scene<'_>) -> Vec<Finding> {
@@ -305,9 +306,11 @@ fn real_time(scene: &Scene<'_>) -> Finding {
     finding.probed(&scene.probes.real_time, |finding, refusal| match refusal {
         None => finding.judged(true, "it may"),
         Some(refusal) if scene.needs.durable => {
-            finding.judged(false, format!("refused: {refusal}")).mended_by(vec![Fix::Advice(
-                "systemd: LimitRTPRIO=2; docker: --ulimit rtprio=2; a shell: ulimit -r 2".into(),
-            )])
+            let allowing = format!(
+                "systemd: LimitRTPRIO={JOURNAL_PRIORITY}; docker: --ulimit rtprio={JOURNAL_PRIORITY}; a shell: ulimit -r \
+                 {JOURNAL_PRIORITY}"
+            );
+            finding.judged(false, format!("refused: {refusal}")).mended_by(vec![Fix::Advice(allowing)])
         }
         Some(refusal) => finding.told(format!("refused: {refusal}; no answer waits for it")),
     })
