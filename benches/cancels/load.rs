@@ -6,6 +6,7 @@
 //! scheduler's slices, and the benchmark would measure those.
 
 use super::client::{self, Credentials};
+use super::clock::Clock;
 use super::due::{Due, Ready};
 use super::sign::{Signer, hmac};
 use alloy_primitives::U256;
@@ -240,9 +241,9 @@ impl Cancels {
     }
 
     /// Sends at most one cancel or reads an answer once.
-    fn step(&mut self, begin: Instant) {
+    fn step(&mut self, clock: &mut Clock) {
         let Some(due) = self.under_way else {
-            if let Some(Ready { due, late }) = self.due.take(begin.elapsed()) {
+            if let Some(Ready { due, late }) = self.due.take(clock.now()) {
                 let (request, _) = self.requests.get(self.answered).expect("as many rest as are cancelled");
                 record(&mut self.late, late);
                 self.pipe.push(request);
@@ -256,7 +257,7 @@ impl Cancels {
             is_answered = true;
         });
         if is_answered {
-            let now = begin.elapsed();
+            let now = clock.now();
             record(&mut self.took, now.saturating_sub(due));
             self.due.answered(now);
             self.under_way = None;
@@ -265,23 +266,30 @@ impl Cancels {
     }
 }
 
-/// Runs both for `time`, then until every cancel that was due in it is answered; returns how many orders rested within
-/// `time`.
+/// What one run of both came to.
+pub(crate) struct Ran {
+    /// Orders that rested within its time.
+    pub(crate) rested: usize,
+    /// How long the client had no CPU, which is not in that time.
+    pub(crate) away: Duration,
+}
+
+/// Runs both for `time`, then until every cancel that was due in it is answered.
 pub(crate) fn run(
     time: Duration,
     mut placement: Option<&mut Placement>,
     mut cancels: Option<&mut Cancels>,
-) -> usize {
-    let begin = Instant::now();
+) -> Ran {
+    let mut clock = Clock::start();
     let mut rested = 0;
     loop {
-        let since = begin.elapsed();
+        let since = clock.now();
         let sends = since < time;
         if let Some(cancels) = &mut cancels {
-            cancels.step(begin);
+            cancels.step(&mut clock);
         }
         if !sends && cancels.as_ref().is_none_or(|cancels| cancels.is_over()) {
-            return rested;
+            return Ran { rested, away: clock.away() };
         }
         if let Some(placement) = &mut placement {
             placement.step(since, sends);

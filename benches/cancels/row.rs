@@ -16,6 +16,8 @@ pub(crate) struct Row {
     pub(crate) late: Histogram<u64>,
     /// The most bytes that waited because one connection's socket took no more.
     pub(crate) unsent_bytes_max: usize,
+    /// The largest part of a round for which the client had no CPU, which is not in its times.
+    pub(crate) away: f64,
     /// The largest part of both CPUs' time that others had in a round.
     pub(crate) lost: f64,
 }
@@ -25,12 +27,13 @@ impl Row {
     pub(crate) fn new(offered: f64) -> Self {
         let histogram = || Histogram::new(3).expect("three digits");
         let (took, late) = (histogram(), histogram());
-        Self { offered, rested: Vec::new(), took, late, unsent_bytes_max: 0, lost: 0.0 }
+        Self { offered, rested: Vec::new(), took, late, unsent_bytes_max: 0, away: 0.0, lost: 0.0 }
     }
 
     /// Adds a round.
     pub(crate) fn add(&mut self, round: &mut Self) {
         self.rested.append(&mut round.rested);
+        self.away = self.away.max(round.away);
         self.lost = self.lost.max(round.lost);
         self.took.add(&round.took).expect("the histogram grows");
         self.late.add(&round.late).expect("the histogram grows");
@@ -60,13 +63,13 @@ impl Row {
     /// The names of the columns.
     pub(crate) fn head() {
         println!(
-            "  placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | client late p99 µs  unsent kB  lost %"
+            "  placement  offered/s  rested/s |  cancels    p50 µs    p99 µs  p99.9 µs    max µs | client late p99 µs  away %  unsent kB  lost %"
         );
     }
 
     pub(crate) fn print(&self, name: &str) {
         println!(
-            "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:18.1} {:10} {:7.1}",
+            "{name:>11} {:10.0} {:9.0} | {:8} {:9.1} {:9.1} {:9.1} {:9.1} | {:18.1} {:7.1} {:10} {:7.1}",
             self.offered,
             self.rested_per_s(),
             self.took.len(),
@@ -75,6 +78,7 @@ impl Row {
             micros(&self.took, 0.999),
             micros(&self.took, 1.0),
             micros(&self.late, 0.99),
+            100.0 * self.away,
             self.unsent_bytes_max / 1_000,
             100.0 * self.lost
         );

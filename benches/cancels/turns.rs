@@ -102,7 +102,8 @@ fn options(directory: &Path) -> Options {
         cpu_policy: "unpinned".into(),
         limits_mode: "off".into(),
         auth_window_s: 600,
-        sizes_resting_orders: Options::default().sizes_resting_orders,
+        sizes_resting_orders: (ROUNDS_MAX * ORDERS_MAX) as u64,
+        orders_open_per_owner_max: (ROUNDS_MAX * ORDERS_MAX) as u64,
         sizes_digests: Options::default().sizes_digests,
         ..Options::of_dev()
     }
