@@ -20,8 +20,8 @@ pub(crate) struct Look {
     waited_ns: Vec<(String, u64)>,
     /// For how long each thread has run.
     ran_ns: Vec<(String, u64)>,
-    /// For how long the client has been ready while others ran; the client looks at this itself.
-    client_waited_ns: Option<u64>,
+    /// For how long the client has run, and for how long it has been ready while others ran; it looks at this itself.
+    client_ns: [Option<u64>; 2],
 }
 
 /// What was added between two looks.
@@ -35,6 +35,8 @@ pub(crate) struct Told {
     pub(crate) ran_percent: Vec<(String, f64)>,
     /// Percent of the time that the client was ready while others ran, the server's threads included.
     pub(crate) client_waited_percent: Option<f64>,
+    /// Percent of the time that the client ran.
+    client_ran_percent: Option<f64>,
 }
 
 impl Look {
@@ -47,7 +49,7 @@ impl Look {
             counted: server.counted(),
             waited_ns,
             ran_ns,
-            client_waited_ns: watch::own_run_delay_ns(),
+            client_ns: watch::this_thread_ns(),
         }
     }
 
@@ -72,7 +74,8 @@ impl Look {
             journal: journal.map(|(write, run_delay)| Journal { write, run_delay }),
             reads: (!reads.is_empty()).then(|| counts::quantiles(&reads)),
             ran_percent: later.ran_ns.iter().filter_map(ran_percent).collect(),
-            client_waited_percent: self.percent(later, |look| look.client_waited_ns),
+            client_waited_percent: self.percent(later, |look| look.client_ns[1]),
+            client_ran_percent: self.percent(later, |look| look.client_ns[0]),
             loops,
         }
     }
@@ -94,11 +97,12 @@ impl Told {
         self.client_waited_percent.map(|percent| self.without_servers(percent, threads, client_cpu, ""))
     }
 
-    /// The loops, each with how long threads that are not the server's had its CPU while it was ready.
-    pub(crate) fn loops(&self, threads: &[Thread]) -> Vec<LoopBusy> {
+    /// The loops, each with how long threads of neither the client nor the server had its CPU while it was ready.
+    pub(crate) fn loops(&self, threads: &[Thread], client_cpu: usize) -> Vec<LoopBusy> {
         let waited = |one: &LoopBusy| {
             let cpu = threads.iter().find(|thread| thread.name == one.name)?.cpu?;
-            Some(self.without_servers(one.waited_percent?, threads, cpu, &one.name))
+            let clients = self.client_ran_percent.filter(|_| cpu == client_cpu).unwrap_or(0.0);
+            Some((self.without_servers(one.waited_percent?, threads, cpu, &one.name) - clients).max(0.0))
         };
         self.loops.iter().map(|one| LoopBusy { waited_percent: waited(one), ..one.clone() }).collect()
     }
@@ -149,8 +153,36 @@ mod tests {
                 reads: None,
                 ran_percent: ran_percent.clone(),
                 client_waited_percent: waited,
+                client_ran_percent: Some(20.0),
             };
             assert_eq!(told.client_lost_percent(&threads, 1), expected);
+        }
+    }
+
+    #[test]
+    fn what_the_client_had_of_a_loops_cpu_is_nothing_that_the_loop_lost_to_others() {
+        let thread =
+            |name: &str, cpu| Thread { name: name.to_owned(), cpu: Some(cpu), wait: "park".to_owned() };
+        let threads = [thread("outcry-shard0", 0), thread("outcry-ingress0", 1), thread("outcry-reader", 1)];
+        let ran_percent = [("outcry-shard0", 40.0), ("outcry-ingress0", 30.0), ("outcry-reader", 5.0)];
+        let one = |name: &str| LoopBusy {
+            name: name.to_owned(),
+            busy: 0.3,
+            sending: None,
+            waited_percent: Some(28.0),
+            away: None,
+        };
+        let told = Told {
+            loops: vec![one("outcry-shard0"), one("outcry-ingress0")],
+            journal: None,
+            reads: None,
+            ran_percent: ran_percent.map(|(name, percent)| (name.to_owned(), percent)).to_vec(),
+            client_waited_percent: None,
+            client_ran_percent: Some(20.0),
+        };
+        for (client_cpu, expected) in [(1, [28.0, 3.0]), (0, [8.0, 23.0])] {
+            let waited = told.loops(&threads, client_cpu).into_iter().map(|one| one.waited_percent);
+            assert_eq!(waited.collect::<Vec<_>>(), expected.map(Some), "the client on CPU {client_cpu}");
         }
     }
 

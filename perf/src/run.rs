@@ -338,7 +338,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
     let rates = rates(plan, schedule, &loaded.times);
     let late = Quantiles::of(&late);
     let client_lost_percent = loaded.told.client_lost_percent(&about.threads, about.cpus.client);
-    let loops = loaded.told.loops(&about.threads);
+    let loops = loaded.told.loops(&about.threads, about.cpus.client);
     let verdict = Verdict::of(&Evidence {
         offered: rates.offered,
         achieved: rates.achieved,

@@ -280,9 +280,9 @@ pub(crate) fn run_delays_ns(pid: u32) -> Vec<(String, u64)> {
     by_name(pid, Column::Waited)
 }
 
-/// For how long this thread was ready while others ran, in nanoseconds since its start.
-pub(crate) fn own_run_delay_ns() -> Option<u64> {
-    of_thread(std::path::Path::new("/proc/thread-self"), Column::Waited)
+/// For how long this thread ran, and for how long it was ready while others ran, in nanoseconds since its start.
+pub(crate) fn this_thread_ns() -> [Option<u64>; 2] {
+    [Column::Ran, Column::Waited].map(|column| of_thread(std::path::Path::new("/proc/thread-self"), column))
 }
 
 fn by_name(pid: u32, column: Column) -> Vec<(String, u64)> {
