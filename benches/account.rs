@@ -220,6 +220,7 @@ fn accounts(criterion: &mut Criterion) {
         let mut rows = Accounts::with_capacity(
             u32::try_from(WALLETS * MARKETS).unwrap(),
             usize::try_from(WALLETS).unwrap(),
+            u32::try_from(MARKETS).unwrap(),
             0x9e37_79b9_7f4a_7c15,
         );
         run(&mut rows, &before);

@@ -92,13 +92,15 @@ pub struct Accounts {
     rows: Arena<Account>,
     index: Index,
     wallets: Box<[Wallet]>,
+    /// How many rows each market has.
+    markets: Box<[u32]>,
     secret: u64,
 }
 
 impl Accounts {
-    /// No rows, for wallets `0..wallets_max`.
+    /// No rows, for wallets `0..wallets_max` and markets `0..markets_max`.
     #[must_use]
-    pub fn with_capacity(accounts_max: u32, wallets_max: usize, secret: u64) -> Self {
+    pub fn with_capacity(accounts_max: u32, wallets_max: usize, markets_max: u32, secret: u64) -> Self {
         let wallet = Wallet {
             first: Slot::NONE,
             rows: 0,
@@ -111,6 +113,7 @@ impl Accounts {
             rows: Arena::with_capacity(accounts_max),
             index: Index::with_capacity(accounts_max),
             wallets: filled(wallets_max, wallet).into_boxed_slice(),
+            markets: filled(markets_max as usize, 0).into_boxed_slice(),
             secret,
         }
     }
@@ -166,6 +169,7 @@ impl Accounts {
         let indexed = self.index.insert(self.hash(wallet, market), slot.number());
         assert!(indexed, "the index holds as many as the arena");
         self.wallets[wallet.index()].rows += 1;
+        self.markets[market.index()] += 1;
         Some(slot)
     }
 
@@ -190,6 +194,7 @@ impl Accounts {
         let row = &self.rows[slot];
         assert!(row.buying.is_zero(), "without orders nothing is being bought");
         self.wallets[row.wallet.index()].rows -= 1;
+        self.markets[row.market.index()] -= 1;
         self.index.remove(self.hash(row.wallet, row.market), slot.number());
         self.rows.remove(slot);
     }
@@ -265,12 +270,13 @@ impl Accounts {
         &mut self.wallets[wallet.index()]
     }
 
-    /// Wallets with shares in a market; reads every row.
+    /// Wallets with shares in a market; reads rows of all markets until it has met each of this one's, so none if the
+    /// market has none.
     pub fn holders(&self, market: MarketNo) -> impl Iterator<Item = WalletNo> + '_ {
-        let numbers = self.index.numbers();
-        numbers.map(|number| &self.rows[Slot::from_number(number)]).filter_map(move |row| {
-            (row.market == market && row.shares != [Shares::ZERO; 2]).then_some(row.wallet)
-        })
+        let rows = self.index.numbers().map(|number| &self.rows[Slot::from_number(number)]);
+        let of_market = rows.filter(move |row| row.market == market);
+        let holding = of_market.take(self.markets[market.index()] as usize);
+        holding.filter(|row| row.shares != [Shares::ZERO; 2]).map(|row| row.wallet)
     }
 
     /// How many rows there are.
@@ -312,7 +318,7 @@ mod tests {
 
     #[test]
     fn a_row_lives_while_it_has_shares_or_orders() {
-        let mut accounts = Accounts::with_capacity(1, 4, 1);
+        let mut accounts = Accounts::with_capacity(1, 4, 4, 1);
         let slot = accounts.open(ALICE, MarketNo(1)).unwrap();
         assert_eq!(accounts.open(ALICE, MarketNo(2)), None);
         accounts[slot].shares[0] = Shares(1);
@@ -328,7 +334,7 @@ mod tests {
 
     #[test]
     fn rows_with_orders_are_found_by_their_wallet_and_the_largest_is_kept_as_a_bound() {
-        let mut accounts = Accounts::with_capacity(8, 4, 1);
+        let mut accounts = Accounts::with_capacity(8, 4, 4, 1);
         let slots = [1, 2, 3].map(|market| {
             let slot = accounts.open(ALICE, MarketNo(market)).unwrap();
             accounts.add_order(slot);
@@ -344,8 +350,29 @@ mod tests {
     }
 
     #[test]
+    fn holders_are_of_their_market_alone() {
+        let mut accounts = Accounts::with_capacity(8, 4, 4, 1);
+        for (wallet, market, shares) in [(0, 1, 5), (1, 1, 0), (2, 1, 7), (0, 2, 3)] {
+            let slot = accounts.open(WalletNo(wallet), MarketNo(market)).unwrap();
+            accounts[slot].shares[1] = Shares(shares);
+        }
+        let holders = |accounts: &Accounts, market| {
+            let mut holders: Vec<u32> = accounts.holders(MarketNo(market)).map(|wallet| wallet.0).collect();
+            holders.sort_unstable();
+            holders
+        };
+        for (market, expected) in [(1, vec![0, 2]), (2, vec![0]), (3, vec![])] {
+            assert_eq!(holders(&accounts, market), expected, "market {market}");
+        }
+        let slot = accounts.find(WalletNo(0), MarketNo(2)).unwrap();
+        accounts[slot].shares[1] = Shares::ZERO;
+        accounts.settle(slot);
+        assert_eq!((holders(&accounts, 1), holders(&accounts, 2)), (vec![0, 2], vec![]));
+    }
+
+    #[test]
     fn a_walk_forgets_what_another_walk_spent() {
-        let mut accounts = Accounts::with_capacity(1, 4, 1);
+        let mut accounts = Accounts::with_capacity(1, 4, 4, 1);
         let slot = accounts.open(ALICE, MarketNo(1)).unwrap();
         accounts[slot].spend_in(1, Collateral(5));
         accounts[slot].spend_in(1, Collateral(5));

@@ -292,7 +292,12 @@ impl Shard {
         Self {
             books: Books::new(settings.markets_max, resting_max, settings.books_bytes, secret),
             placements: Placements::with_capacity(resting_max),
-            accounts: Accounts::with_capacity(settings.accounts_max, cells.wallets_max(), secret),
+            accounts: Accounts::with_capacity(
+                settings.accounts_max,
+                cells.wallets_max(),
+                settings.markets_max,
+                secret,
+            ),
             recall: Recall::with_capacity(settings.digests_max, secret),
             tombstones: Tombstones::new(),
             expiries: Expiries::with_capacity(resting_max),

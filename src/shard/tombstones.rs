@@ -168,7 +168,7 @@ mod tests {
     #[test]
     fn those_that_ran_out_leave_in_pieces_and_kill_nothing_meanwhile() {
         let many = 2 * u16::try_from(DROPPED_MAX).expect("thousands") + 1;
-        let mut accounts = Accounts::with_capacity(1, many.into(), 1);
+        let mut accounts = Accounts::with_capacity(1, many.into(), 1, 1);
         let mut tombstones = Tombstones::new();
         let (came, over) = (TimeMs(1_000), TimeMs(1_000 + Tombstone::LIFE_MS));
         for number in 0..many {
@@ -186,7 +186,7 @@ mod tests {
     #[test]
     fn who_has_as_many_as_it_may_is_refused_or_comes_again_while_old_ones_leave() {
         let (one, other, over) = (WalletNo(0), WalletNo(1), TimeMs(1_000 + Tombstone::LIFE_MS));
-        let mut accounts = Accounts::with_capacity(1, 2, 1);
+        let mut accounts = Accounts::with_capacity(1, 2, 1, 1);
         let mut tombstones = Tombstones::new();
         for number in 0..u16::try_from(DROPPED_MAX).expect("thousands") {
             tombstones.put(&id(number), one, over, &mut accounts);
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn what_was_left_by_a_clock_set_back_takes_no_room_once_it_is_over() {
         let (ahead, right) = (WalletNo(0), WalletNo(1));
-        let mut accounts = Accounts::with_capacity(1, 2, 1);
+        let mut accounts = Accounts::with_capacity(1, 2, 1, 1);
         let mut tombstones = Tombstones::new();
         for (principal, until) in [(ahead, TimeMs(15_000)), (right, TimeMs(10_000))] {
             for number in 0..PER_PRINCIPAL_MAX {
@@ -221,7 +221,7 @@ mod tests {
         fn whatever_the_clock_does_they_agree_with_a_plain_list(
             steps in proptest::collection::vec((0_u16..6, 0_u32..3, -25_000_i64..12_000), 1..120),
         ) {
-            let mut accounts = Accounts::with_capacity(1, 3, 1);
+            let mut accounts = Accounts::with_capacity(1, 3, 1, 1);
             let mut tombstones = Tombstones::new();
             let mut plain: Vec<(u16, WalletNo, TimeMs)> = Vec::new();
             let mut now = TimeMs(1_000_000);

@@ -11,7 +11,7 @@
 
 use std::collections::VecDeque;
 
-use super::act::{self, registrar_of, said};
+use super::act::{self, said};
 use super::admin::Pending;
 use super::desk::{self, Place};
 use super::request::Refusal;
@@ -307,7 +307,7 @@ fn go_on(trade: &mut Trade, now: TimeMs, mut run: Run) -> Report {
             return Report::Next(REGISTRAR_LOOP, Box::new(move |trade, now| go_on(trade, now, run)));
         }
         bytes += step.bytes();
-        if !take(registrar_of(trade), now, &step, &mut run) {
+        if !take(trade.own_registrar(), now, &step, &mut run) {
             run.steps.push_front(step);
             return Report::WhenRoom(Box::new(move |trade, now| go_on(trade, now, run)));
         }
@@ -403,7 +403,10 @@ impl Change {
     fn act(&self, trade: &mut Trade, now: TimeMs) -> Result<Vec<Refused>, NoRoom> {
         let market = self.place.market;
         let shard = trade.own_shard();
-        let is_live = shard.resting(market).next().is_some() || shard.holders(market).next().is_some();
+        // Only these need it, and it may be a walk over all positions.
+        let asks = self.tick.is_some() || self.payout.is_some();
+        let is_live =
+            asks && (shard.resting(market).next().is_some() || shard.holders(market).next().is_some());
         let mut kept = Vec::new();
         if let Some(tick) = self.tick {
             let done =
