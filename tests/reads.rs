@@ -77,6 +77,30 @@ fn a_connection_that_only_reads_never_touches_a_shards_core() {
     exchange.stop();
 }
 
+#[test]
+fn every_request_is_counted_whatever_becomes_of_it() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).set("cpu.shards=2").set("cpu.policy=unpinned").start();
+    for (method, path, headers, status, [reading, trading]) in [
+        ("GET", "/time", "", 200, [1, 0]),
+        ("GET", "/nowhere", "", 404, [1, 0]),
+        ("GET", "/ws/market", "", 426, [1, 0]),
+        ("OPTIONS", "/book", "Origin: https://app.example\r\n", 200, [1, 0]),
+        ("DELETE", "/cancel-all", "", 401, [0, 1]),
+    ] {
+        let sum = |taken: Taken| {
+            let Taken { trading_by_shards, reading_by_shards, trading_by_reader, reading_by_reader } = taken;
+            [reading_by_shards + reading_by_reader, trading_by_shards + trading_by_reader]
+        };
+        let before = sum(taken(&exchange));
+        let answer = exchange.connect().request(method, path, headers, b"").unwrap();
+        assert_eq!(answer.status, status, "{method} {path}");
+        let after = sum(taken(&exchange));
+        assert_eq!([after[0] - before[0], after[1] - before[1]], [reading, trading], "{method} {path}");
+    }
+    exchange.stop();
+}
+
 /// Places an order that rests; returns its id.
 fn rest(trader: &mut Trader, connection: &mut Connection, token: TokenId) -> String {
     let order = trader.sign(&Wish::buy(token, 100, 5_000_000));

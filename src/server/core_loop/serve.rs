@@ -4,7 +4,7 @@ use super::refuse::{answer_bytes, answer_now, refuse_or_hold, refuse_unready, wr
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
-use crate::http::route::{Allowed, NoRoute};
+use crate::http::route::{Allowed, NoRoute, Route};
 use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::connections::connection::{
@@ -362,9 +362,30 @@ impl CoreLoop {
         if door == Door::Admin {
             return if pass == Pass::Cancels { Step::Later } else { self.admin(client, line, request) };
         }
-        let connection = connection_word(head.keep_alive);
         let query = Query::new(head.query);
-        let route = match http::route(head.method, head.host, head.path, query, self.prefixes) {
+        let route = http::route(head.method, head.host, head.path, query, self.prefixes);
+        let is_trading = route.as_ref().is_ok_and(|route| route.class() == Class::Trading);
+        let step = self.dispatch_public(client, line, request, pass, route);
+        if matches!(step, Step::Took | Step::TookMine | Step::Upgraded(_)) {
+            let tally = self.tally();
+            let taken = if is_trading { &tally.trading } else { &tally.reading };
+            taken.add_one();
+        }
+        step
+    }
+
+    /// A request of the public listener, with what it asks for.
+    fn dispatch_public(
+        &mut self,
+        client: Client,
+        line: &mut Line,
+        request: &Request<'_>,
+        pass: Pass,
+        route: Result<Route<'_>, NoRoute>,
+    ) -> Step {
+        let head = &request.head;
+        let connection = connection_word(head.keep_alive);
+        let route = match route {
             Ok(route) => route,
             Err(reason) if head.method == Method::Options && line.page.is_some() => {
                 return self.preflight(line, request, reason);
@@ -405,11 +426,7 @@ impl CoreLoop {
             }
             self.connections.sign_at_once(line.toll.address(), body_bytes);
         }
-        let step = trade.begin(client, line, &route, request, self.now, &mut self.mesh);
-        if matches!(step, Step::Took | Step::TookMine) {
-            self.tally().trading.add_one();
-        }
-        step
+        trade.begin(client, line, &route, request, self.now, &mut self.mesh)
     }
 
     /// The ingress loop that is in turn for a connection.
@@ -442,7 +459,6 @@ impl CoreLoop {
         }
         self.reads.begin(address);
         let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
-        self.tally().reading.add_one();
         let number = line.open(intent);
         line.timed(number, Timed::Read { came_ns: line.came_ns });
         let job = Box::new(ReadJob {

@@ -203,7 +203,11 @@ fn reads(page: &mut Page, core: &CoreLoop) {
 
 fn loops(page: &mut Page, core: &CoreLoop) {
     let loops = || core.shared.tallies.iter().zip(&core.shared.plan.topology.loops);
-    page.about("outcry_requests_total", "counter", "Requests taken from sockets.");
+    page.about(
+        "outcry_requests_total",
+        "counter",
+        "Whole requests taken from sockets of the public listener, upgrades included.",
+    );
     for (tally, plan) in loops() {
         for (kind, count) in [("trading", &tally.trading), ("reading", &tally.reading)] {
             let (place, count) = (&plan.name, count.get());
