@@ -57,8 +57,12 @@ pub(super) fn wrapped(body: Value<'_, '_>, ids: &mut Vec<OrderId>) -> Result<(),
     Ok(())
 }
 
+/// What other requests and streams call a token or a market.
+const NAMES_ELSEWHERE: [&str; 5] = ["token_id", "token", "asset", "condition_id", "market_id"];
+
 /// `{"market": condition, "asset_id": token}`, either or both; `{}` or empty values name no scope. An object that
-/// names no scope but has other names is refused: a misspelt scope must not be taken for none.
+/// names no scope but has other names is refused, and so is one that has a scope by another name: a misspelt scope must
+/// not be taken for none, nor for a wider one.
 pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     let scope = Scope::collect(body, "body")?;
     let names = [scope.market, scope.asset_snake, scope.asset_camel];
@@ -67,6 +71,11 @@ pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     {
         let got = ShortText::new(other);
         return Err(ReadError::of(Reject::CancelScopeMissing, "body", got, "market, asset_id or both"));
+    }
+    let is_elsewhere = |name: &str| field::misspelt(name, &NAMES_ELSEWHERE).is_some();
+    if let Some((name, _)) = field::entries(body, "body")?.find(|(name, _)| is_elsewhere(name)) {
+        let got = ShortText::new(name);
+        return Err(ReadError::of(Reject::InvalidPayload, "body", got, "market, asset_id or both"));
     }
     let token = match either(scope.asset_snake, scope.asset_camel, "asset_id")? {
         Value::Absent | Value::Null | Value::Text("") => None,

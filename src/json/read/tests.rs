@@ -428,6 +428,13 @@ fn a_scope_is_a_market_or_a_token_or_both_or_neither() {
     ] {
         assert_eq!(ask(bad).expect_err("bad").reject, Reject::InvalidPayload, "{bad}");
     }
+    // Half a scope by another name would cancel more than was meant.
+    for (scope, misspelt) in [("market", "token_id"), ("market", "tokenId"), ("assetId", "Condition-ID")] {
+        let value = if scope == "market" { hex.as_str() } else { "7" };
+        let error = ask(&format!(r#"{{"{scope}":"{value}","{misspelt}":"7"}}"#)).expect_err("half a scope");
+        assert_eq!((error.reject, error.got.as_str()), (Reject::InvalidPayload, misspelt));
+    }
+    assert!(ask(r#"{"asset_id":"7","reason":"x"}"#).is_ok());
     for misspelt in ["asset", "marketId", "market ", ""] {
         for beside in ["", r#""market":null,"#, r#""assetId":"","#, r#""market":"","asset_id":"","#] {
             let error = ask(&format!(r#"{{{beside}"{misspelt}":"7"}}"#)).expect_err("no scope");
