@@ -143,6 +143,15 @@ pub fn parse_millionths_down(text: &[u8]) -> Result<u64, NotDecimal> {
     parse_float(text).map(|(whole, _)| whole)
 }
 
+/// As [`parse_millionths`], but also as clients write floats: `1e-05`, `100.0000000`. What is between two millionths is
+/// [`NotDecimal::Malformed`].
+pub fn parse_millionths_float(text: &[u8]) -> Result<u64, NotDecimal> {
+    match parse_float(text)? {
+        (whole, false) => Ok(whole),
+        (_, true) => Err(NotDecimal::Malformed),
+    }
+}
+
 /// The whole millionths of a float, and whether there is more of it.
 fn parse_float(text: &[u8]) -> Result<(u64, bool), NotDecimal> {
     let (number, exponent) = match text.iter().position(|byte| byte.eq_ignore_ascii_case(&b'e')) {

@@ -25,7 +25,7 @@ pub struct SignedAct {
     pub signature_type: SignatureType,
     /// The signature's bytes; only the first `signature_len` count.
     pub signature: [u8; SIGNATURE_BYTES_MAX],
-    /// 65, or 317 for a deposit wallet.
+    /// How many there are; an act's is 65 bytes long.
     pub signature_len: u16,
 }
 

@@ -132,7 +132,7 @@ pub(super) fn integer(value: Value<'_, '_>, field: &'static str) -> Result<u64, 
         Value::Integer(number) => Some(number),
         _ => None,
     };
-    read.ok_or_else(|| ReadError::payload(field, value, "a whole number below 2^64"))
+    read.ok_or_else(|| ReadError::payload(field, value, "a whole number below 2^64, without a point"))
 }
 
 /// An amount in millionths, up to [`ORDER_AMOUNT_MAX`]. Beyond `u64` it is too large rather than malformed.

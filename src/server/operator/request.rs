@@ -187,7 +187,7 @@ impl std::fmt::Display for Refusal {
     }
 }
 
-fn wrong(field: &'static str, got: &str, allowed: &'static str) -> Refusal {
+pub(super) fn wrong(field: &'static str, got: &str, allowed: &'static str) -> Refusal {
     Refusal::new(400, "invalid_field", field, got, allowed)
 }
 
@@ -242,8 +242,9 @@ fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<
         "resolve" => {
             let fields = object(body, &["payout", "redeem"])?;
             let text = fields.words("payout").unwrap_or_default();
-            let payout =
-                decimal::parse_millionths(text.as_bytes()).ok().and_then(|zero| u32::try_from(zero).ok());
+            let payout = decimal::parse_millionths_float(text.as_bytes())
+                .ok()
+                .and_then(|zero| u32::try_from(zero).ok());
             let payout = payout.and_then(Payout::new);
             let payout = payout.ok_or_else(|| {
                 wrong("payout", &text, "what a share of the first outcome pays, 0 to 1, up to 6 decimals")
@@ -270,7 +271,7 @@ fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<As
     let is_credit = direction == MoneyDirection::Credit;
     let fields = object(body, if is_credit { &["amount", "ref", "kind"] } else { &["amount", "ref"] })?;
     let digits = fields.words("amount").unwrap_or_default();
-    let amount = decimal::parse_millionths(digits.as_bytes())
+    let amount = decimal::parse_millionths_float(digits.as_bytes())
         .ok()
         .filter(|amount| (1..=ORDER_AMOUNT_MAX).contains(amount));
     let amount = amount
@@ -305,8 +306,9 @@ fn new_market(fields: &Fields<'_>) -> Result<Asked, Refusal> {
     let min_size = match fields.words("minSize") {
         None => None,
         Some(text) => {
-            let size =
-                decimal::parse_millionths(text.as_bytes()).ok().filter(|size| *size <= ORDER_AMOUNT_MAX);
+            let size = decimal::parse_millionths_float(text.as_bytes())
+                .ok()
+                .filter(|size| *size <= ORDER_AMOUNT_MAX);
             Some(Shares(
                 size.ok_or_else(|| wrong("minSize", &text, "0 to 1000000000 shares, at most six decimals"))?,
             ))
@@ -439,6 +441,14 @@ mod tests {
             panic!("money");
         };
         assert_eq!((movement.amount, movement.reference.as_deref()), (Collateral(100_500_000), Some("a")));
+        for (amount, millionths) in [("1e-05", 10), ("2.5E+3", 2_500_000_000), ("100.0000000", 100_000_000)] {
+            let Asked::Money(movement) =
+                post(&format!("{WALLET}/debit"), &format!(r#"{{"amount":{amount}}}"#))
+            else {
+                panic!("money");
+            };
+            assert_eq!(movement.amount, Collateral(millionths), "{amount}");
+        }
         let Asked::NewMarket(market) = post("/markets", r#"{"question":"Rain?","outcomes":["Wet","Dry"]}"#)
         else {
             panic!("a market");
@@ -488,6 +498,7 @@ mod tests {
             (r#"{"amount":1,"kind":"deposit"}"#, "400 body: kind"),
             (r#"{"amount":0}"#, "400 amount: 0"),
             (r#"{"amount":"0.0000001"}"#, "400 amount: 0.0000001"),
+            (r#"{"amount":15e-7}"#, "400 amount: 15e-7"),
             (r#"{"amount":1,"ref":""}"#, "400 ref: "),
             (r#"{"amount":1,"ref":7}"#, "400 ref: 7"),
             (r#"{"amount":1,"reference":"a"}"#, "400 body: reference"),
