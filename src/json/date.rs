@@ -15,7 +15,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// The last instant that has a text, 9999-12-31T23:59:59.999Z, because years have four digits. Later ones
 /// are written as this one.
-const LAST: TimeMs = TimeMs(253_402_300_799_999);
+pub const LAST: TimeMs = TimeMs(253_402_300_799_999);
 
 /// Appends an instant with three digits of milliseconds.
 pub fn push_instant(out: &mut impl Sink, time: TimeMs) {

@@ -6,7 +6,7 @@
 
 use super::admin::{self, Done, Pending};
 use super::desk::{self, Place};
-use super::request::{self, Asked, MarketName, Movement, Refusal};
+use super::request::{self, Asked, MarketName, Movement, Refusal, wrong};
 use super::{books, intake, made_up_reference, market_acts};
 use crate::domain::{Address, Mode, Position, Reject, WalletNo};
 use crate::journal::layout::{MoneyDirection, RemovalReason};
@@ -14,6 +14,7 @@ use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
 use crate::server::core_loop::acts;
 use crate::server::core_loop::{CoreLoop, REGISTRAR_LOOP};
+use crate::server::process::clock::Unmoved;
 use crate::server::requests::refusal;
 use crate::server::requests::request::Request;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report, Said};
@@ -80,7 +81,7 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
         Asked::Money(movement) => (REGISTRAR_LOOP, Binding::Nobody, money(movement)?),
         Asked::Link { wallet, owner } => {
             let errand: Errand =
-                Box::new(move |trade, now| match registrar_of(trade).link(now, wallet, owner) {
+                Box::new(move |trade, now| match trade.own_registrar().link(now, wallet, owner) {
                     Ok(_) => said(|json| {
                         json.key("wallet").address(&wallet).key("owner").address(&owner);
                     }),
@@ -102,7 +103,7 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
 /// Freezes the principal of `wallet` and removes its orders, or lets it trade again.
 fn freeze(wallet: Address, frozen: bool) -> Errand {
     Box::new(move |trade, now| {
-        let registrar = registrar_of(trade);
+        let registrar = trade.own_registrar();
         let done = registrar.set_frozen(now, &wallet, frozen);
         let principal = match done {
             Ok(principal) => principal,
@@ -187,9 +188,10 @@ fn snapshot(core: &CoreLoop, pending: Pending) -> Result<Next, Refusal> {
 
 /// Moves the clock; the answer says that every shard has the new time.
 fn advance(core: &CoreLoop, ms: i64) -> Result<Errand, Refusal> {
-    let Some(now) = core.shared.clock.advance_ms(ms) else {
-        return Err(Refusal::new(409, "clock_is_real", "clock", "real", "manual: dev --clock manual"));
-    };
+    let now = core.shared.clock.advance_ms(ms).map_err(|unmoved| match unmoved {
+        Unmoved::Real => Refusal::new(409, "clock_is_real", "clock", "real", "manual: dev --clock manual"),
+        Unmoved::OutOfRange => wrong("advance_ms", &ms.to_string(), "to a time from 1970 to the year 9999"),
+    })?;
     for waker in &core.shared.wakers {
         waker.ring();
     }
@@ -209,7 +211,7 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
             .map_err(|_| Refusal::new(503, "no_randomness", "ref", "", "a text of yours"))?,
     };
     Ok(Box::new(move |trade, now| {
-        let registrar = registrar_of(trade);
+        let registrar = trade.own_registrar();
         let order = MoneyOrder { wallet, amount, reference: &reference, kind };
         let done = match direction {
             MoneyDirection::Credit => registrar.credit(now, &order),
@@ -240,17 +242,12 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
 }
 
 fn set_exchange_mode(mode: Mode) -> Errand {
-    Box::new(move |trade, now| match registrar_of(trade).set_exchange_mode(now, mode) {
+    Box::new(move |trade, now| match trade.own_registrar().set_exchange_mode(now, mode) {
         Ok(()) => said(|json| {
             json.key("mode").text(mode.text());
         }),
         Err(refusal) => refused(refusal, mode.text()),
     })
-}
-
-/// The registrar of the first loop.
-pub(super) fn registrar_of(trade: &mut Trade) -> &mut registrar::Registrar {
-    trade.registrar.as_mut().expect("the first loop has the registrar")
 }
 
 /// The answer with what `write` puts into its object.

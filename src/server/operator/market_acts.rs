@@ -4,7 +4,7 @@
 //! loop; a new market is the registrar's. Paying a market's holders goes in pieces, so that other
 //! markets of the shard trade in between.
 
-use super::act::{refused, refused_by_shard, registrar_of, said};
+use super::act::{refused, refused_by_shard, said};
 use super::desk::{self, Place};
 use super::request::{NewMarket, Refusal};
 use crate::catalog::slug_of;
@@ -156,7 +156,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
     let needs_number =
         slug.is_empty() || desk::reader(core).catalog().markets_by_slug(&slug).next().is_some();
     Ok(Box::new(move |trade, now| {
-        let registrar = registrar_of(trade);
+        let registrar = trade.own_registrar();
         let names = registrar.next_market_names();
         let min_size = market.min_size.unwrap_or(defaults.min_size);
         let slug = if needs_number { numbered(&slug, names.market_id) } else { slug.clone() };

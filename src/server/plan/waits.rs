@@ -77,11 +77,13 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Waits, String> {
         };
         let of_role = match role.trim() {
             "shard" => &mut shard,
-            "reader" => &mut reader,
+            "reader" if 1 < loops.count => &mut reader,
+            "reader" => return Err(shared("reader", "the one loop", "shard")),
             "ingress" if 0 < loops.ingress => &mut ingress,
             "ingress" => return Err(shared("ingress", "every shard's loop", "shard")),
             "feed" if loops.feed => &mut feed,
-            "feed" => return Err(shared("feed", "the reader's loop", "reader")),
+            "feed" if 1 < loops.count => return Err(shared("feed", "the reader's loop", "reader")),
+            "feed" => return Err(shared("feed", "the one loop", "shard")),
             "journal" => &mut journal,
             other => {
                 return Err(format!("cpu.wait: {other} is not one of shard, ingress, feed, reader, journal"));
@@ -148,6 +150,21 @@ mod tests {
         check("shard=spin, reader=spin-then-park", Ok(&[Spin, Spin, SpinThenPark]));
         check("reader=spin", Ok(&[SpinThenPark, SpinThenPark, Spin]));
         check("shard=park", Ok(&[Park, Park, Park]));
+    }
+
+    #[test]
+    fn a_role_that_shares_a_loop_is_refused_with_the_one_to_name() {
+        let alone = Loops { count: 1, ingress: 0, feed: false, has_spare_cores: false };
+        for role in ["reader", "feed"] {
+            let said = format!("cpu.wait: {role} shares the one loop and waits as it does; say shard=…");
+            assert_eq!(parse(&format!("{role}=park"), alone), Err(said));
+        }
+        let said = "cpu.wait: feed shares the reader's loop and waits as it does; say reader=…";
+        check("feed=park", Err(said));
+        check(
+            "ingress=park",
+            Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),
+        );
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::domain::TimeMs;
+use crate::json::date::LAST;
 use crate::limits::Moment;
 
 /// A correction of the machine's clock by this much is a step, which is followed and warned about.
@@ -95,10 +96,9 @@ impl Clock {
         advanced_ms.map_or(elapsed_ns / 1_000, |ms| ms.saturating_mul(1_000))
     }
 
-    /// Moves a manual clock and returns the new time; `None` on a real one. Below zero it is set back, which the
-    /// steady time knows nothing of.
-    pub(crate) fn advance_ms(&self, ms: i64) -> Option<TimeMs> {
-        Some(self.manual.as_ref()?.advance_ms(ms))
+    /// Moves a manual clock and returns the new time. Below zero it is set back, which the steady time knows nothing of.
+    pub(crate) fn advance_ms(&self, ms: i64) -> Result<TimeMs, Unmoved> {
+        self.manual.as_ref().ok_or(Unmoved::Real)?.advance_ms(ms).ok_or(Unmoved::OutOfRange)
     }
 }
 
@@ -108,12 +108,24 @@ impl Manual {
         TimeMs(self.wall_ms.load(Ordering::Acquire))
     }
 
-    fn advance_ms(&self, ms: i64) -> TimeMs {
+    /// None, and nothing is moved, if the new time would have no date.
+    fn advance_ms(&self, ms: i64) -> Option<TimeMs> {
+        let after = |before: u64| before.checked_add_signed(ms).filter(|&after| after <= LAST.0);
+        after(self.now().0)?;
         self.steady_ms.fetch_add(u64::try_from(ms).unwrap_or(0), Ordering::Relaxed);
-        // Pairs with the Acquire in `now`. A sum of two's complements is the same for both signs.
-        let before = self.wall_ms.fetch_add(ms.cast_unsigned(), Ordering::Release);
-        TimeMs(before.wrapping_add_signed(ms))
+        // Pairs with the Acquire in `now`.
+        let before = self.wall_ms.fetch_update(Ordering::Release, Ordering::Relaxed, after).ok()?;
+        after(before).map(TimeMs)
     }
+}
+
+/// Why a clock was not moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unmoved {
+    /// It is the machine's.
+    Real,
+    /// The new time would be before 1970 or after the year 9999.
+    OutOfRange,
 }
 
 /// The wall time that comes after `before` when a clock says `now`.
@@ -163,11 +175,14 @@ mod tests {
     fn a_manual_clock_moves_only_when_it_is_moved() {
         let clock = Clock::manual(TimeMs(5));
         assert_eq!(clock.now(), TimeMs(5));
-        assert_eq!(clock.clone().advance_ms(10), Some(TimeMs(15)));
+        assert_eq!(clock.clone().advance_ms(10), Ok(TimeMs(15)));
         assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(15), 10));
-        assert_eq!(clock.advance_ms(-8), Some(TimeMs(7)));
+        assert_eq!(clock.advance_ms(-8), Ok(TimeMs(7)));
+        for beyond in [-8, i64::MIN, i64::MAX] {
+            assert_eq!(clock.advance_ms(beyond), Err(Unmoved::OutOfRange), "{beyond}");
+        }
         assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(7), 10));
-        assert_eq!(Clock::real().advance_ms(1), None);
+        assert_eq!(Clock::real().advance_ms(1), Err(Unmoved::Real));
         assert_eq!(Clock::real().steady_ms(7), 7);
         assert!(clock.steps().is_none());
     }

@@ -19,11 +19,17 @@ pub(super) fn refuse(path: &Path, data_dir: &Path) -> Result<(), String> {
         Ok(about) if !about.is_file() => {
             return Err(refused(path, "is a device, a pipe or a socket; allowed: a file"));
         }
-        _ if !data_dir.exists() && file.starts_with(data_dir) => return Ok(()),
+        _ if !data_dir.exists() && is_below(&file, data_dir) => return Ok(()),
         _ => {}
     }
     let tried = beside(&file).and_then(|(beside, _)| std::fs::remove_file(&beside));
     tried.map_err(|fault| failed(path, &fault))
+}
+
+/// Whether a path leads into a folder, however either is written.
+fn is_below(file: &Path, folder: &Path) -> bool {
+    let [file, folder] = [file, folder].map(std::path::absolute);
+    file.is_ok_and(|file| folder.is_ok_and(|folder| file.starts_with(folder)))
 }
 
 /// Removes the file of an earlier run.
@@ -102,6 +108,9 @@ mod tests {
             let told = why.map(|why| format!("--ports-file: {}{why}", path.display()));
             assert_eq!(refuse(&path, &at("data")).err(), told);
         }
+        let data = Path::new("a-data-dir-that-is-not-there");
+        refuse(&std::path::absolute(data).expect("a folder to work in").join("ports"), data)
+            .expect("below it");
         let mut names: Vec<_> = std::fs::read_dir(folder.path())
             .expect("readable")
             .map(|entry| entry.expect("one").file_name())
