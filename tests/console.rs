@@ -36,8 +36,8 @@ const FILES: [(&str, &str); 7] = [
 ];
 const READS: [&str; 7] =
     ["/ready", "/metrics", "/debug/latency", "/debug/latency?counts=true", "/machine", "/limits", "/books"];
-const CLOSED_TO_PAGES: [&str; 6] =
-    ["/health", "/topology", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
+const CLOSED_TO_PAGES: [&str; 5] =
+    ["/health", "/markets", "/accounts/fees", "/debug/latency.hgrm", "/console.html"];
 
 /// What browsers send about the requesting page, and whether the page, its other files, and its reads
 /// are allowed then.

@@ -140,16 +140,6 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.policy=explicit cpu.shard_cpus=2",
         "cpu.shard_cpus: 2 is not one of the CPUs this process may use: [0, 1]",
     ),
-    (
-        "guest",
-        "cpu.policy=manual",
-        "cpu.policy: manual is not one of auto, spread, pack, explicit, unpinned; manual is called explicit now",
-    ),
-    (
-        "guest",
-        "cpu.policy=none",
-        "cpu.policy: none is not one of auto, spread, pack, explicit, unpinned; none is called unpinned now",
-    ),
     ("guest", "cpu.policy=fast", "cpu.policy: fast is not one of auto, spread, pack, explicit, unpinned"),
     ("guest", "cpu.reader=1", "cpu.reader: names CPUs, but cpu.policy is auto; say cpu.policy=explicit"),
     (

@@ -177,16 +177,6 @@ pub(crate) fn begin(
                 json.close_object();
             });
         }
-        (Method::Get, "/topology") => {
-            let lines = core.shared.plan.topology.lines();
-            write_json(answer, 200, &extras, |json| {
-                json.open_array();
-                for line in &lines {
-                    json.text(line);
-                }
-                json.close_array();
-            });
-        }
         (Method::Get, "/machine") => machine(answer, core, &extras),
         (Method::Get, "/limits") => limits(answer, &core.shared, &extras),
         (Method::Get, "/metrics") => metrics::write(answer, core, &extras),

@@ -134,16 +134,7 @@ mod tests {
         &["/", "/console"],
         &["/console.js", "/machine.js", "/charts.js", "/words.js", "/console.css"],
         &["/ready", "/metrics", "/debug/latency", "/machine", "/limits", "/books", "/books/7"],
-        &[
-            "/health",
-            "/topology",
-            "/markets",
-            "/markets/7",
-            "/accounts/fees",
-            "/debug/latency.hgrm",
-            "/bookshop",
-            "/x",
-        ],
+        &["/health", "/markets", "/markets/7", "/accounts/fees", "/debug/latency.hgrm", "/bookshop", "/x"],
     ];
 
     #[test]

@@ -10,13 +10,8 @@ pub(super) fn policy(options: &Options) -> Result<Policy, String> {
     let word = options.cpu_policy.as_str();
     let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
     let Some(policy) = policy else {
-        let renamed = match word {
-            "manual" => "; manual is called explicit now",
-            "none" => "; none is called unpinned now",
-            _ => "",
-        };
         let words = Policy::NAMES.map(|(name, _)| name).join(", ");
-        return Err(format!("cpu.policy: {word} is not one of {words}{renamed}"));
+        return Err(format!("cpu.policy: {word} is not one of {words}"));
     };
     let names_nothing = options.cpu_shard_cpus.is_empty()
         && options.cpu_ingress.is_empty()

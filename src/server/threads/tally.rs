@@ -6,10 +6,10 @@ use crate::auth;
 use crate::stats::{Histogram, Laps, Stage};
 
 /// A turn with work in it that is longer than this is a stall: every client of the loop waited for it.
-pub(crate) const STALL_NS: u64 = 1_000_000;
+const STALL_NS: u64 = 1_000_000;
 
 /// A turn that found nothing to do and did not sleep ends long before this; in a longer one the loop's CPU was taken.
-pub(crate) const AWAY_NS: u64 = 20_000;
+const AWAY_NS: u64 = 20_000;
 
 /// A disk that has not written a batch after this hangs. Tests do not wait that long.
 pub(crate) const HANG_NS: u64 = if cfg!(test) { 100_000_000 } else { 5_000_000_000 };
