@@ -80,8 +80,8 @@ impl Entrance {
     }
 
     /// Whose credentials these are, which came without a signature or an address in a stream's first
-    /// message. Secret and passphrase are compared in constant time. The first call computes
-    /// the names of all living keys, an HMAC each; later calls only those of owners added since.
+    /// message. Secret and passphrase are compared in constant time. A key that is not known costs
+    /// [`Self::note_wallets`].
     pub fn admit_plain(
         &mut self,
         registry: &Registry,
@@ -92,17 +92,22 @@ impl Entrance {
         let api_key = parse_uuid(api_key)?;
         let secret = text::base64_32(secret)?;
         if !self.owners.contains_key(&api_key) {
-            // Read once: the registrar may add wallets meanwhile.
-            let wallets = registry.wallet_count();
-            for wallet in (self.wallets..wallets).map(WalletNo) {
-                self.note_keys(registry, wallet);
-            }
-            self.wallets = wallets;
+            self.note_wallets(registry);
         }
         let address = registry.wallet(*self.owners.get(&api_key)?).address;
         let entry = self.recompute(registry, &api_key, &address)?;
         let good = entry.mac.is_of(&secret) & entry.passphrase.is(passphrase);
         good.then_some(Caller { principal: entry.principal, address, api_key })
+    }
+
+    /// Notes the living keys of all wallets that were added since the last call, an HMAC each.
+    pub fn note_wallets(&mut self, registry: &Registry) {
+        // Read once: the registrar may add wallets meanwhile.
+        let wallets = registry.wallet_count();
+        for wallet in (self.wallets..wallets).map(WalletNo) {
+            self.note_keys(registry, wallet);
+        }
+        self.wallets = wallets;
     }
 
     /// Notes that a key lives or was revoked, as the log says; the registry may not say so yet. Read-only keys are

@@ -216,7 +216,9 @@ fn give_roles(
         });
         let followed = |reader| {
             let follower = Follower::new(Arc::clone(&log), end, Some(Arc::clone(&segments)));
-            Followed::new(reader, follower, callers(), stream_ids.clone())
+            let mut callers = callers();
+            callers.note_wallets();
+            Followed::new(reader, follower, callers, stream_ids.clone())
         };
         let follows = if loop_plan.reader {
             Follows::Reader(Box::new(Reading::new(reading::Parts {

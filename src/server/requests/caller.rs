@@ -91,6 +91,11 @@ impl Callers {
         self.entrance.knows(key)
     }
 
+    /// Notes the keys that there are, so that the first stream that names one does not wait until all are.
+    pub(crate) fn note_wallets(&mut self) {
+        self.entrance.note_wallets(&self.registry);
+    }
+
     /// Notes that a key was made or revoked, as the log says.
     pub(crate) fn note_key(&mut self, key: &KeyChanged) {
         let state = KeyState { generation: key.generation, active: key.active };
