@@ -109,7 +109,7 @@ pub enum Fault {
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What it should be, and is not.
+        /// What it should be, and is not, with a way out.
         what: &'static str,
     },
     /// Another process has this data directory.
@@ -335,7 +335,7 @@ impl fmt::Display for Fault {
                 snapshots.join("; ")
             ),
             Self::Foreign { path, what } => {
-                write!(out, "{}: not {what}; restore it, nothing was changed", path.display())
+                write!(out, "{}: not {what}; nothing was changed", path.display())
             }
             Self::DataDirInUse(path) => {
                 write!(out, "data_dir: {} is in use by another process", path.display())

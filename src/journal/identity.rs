@@ -44,7 +44,9 @@ impl Identity {
         };
         match (uuid("exchange"), uuid("journal")) {
             (Some(exchange), Some(journal)) => Ok(Some(Self { exchange, journal })),
-            _ => Err(Fault::Foreign { path, what: "two lines `exchange UUID` and `journal UUID`" }),
+            _ => {
+                Err(Fault::Foreign { path, what: "two lines `exchange UUID` and `journal UUID`; restore it" })
+            }
         }
     }
 

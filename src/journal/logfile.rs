@@ -81,11 +81,11 @@ pub(crate) fn in_use(path: &Path) -> Option<Owner> {
 }
 
 fn owner_if(path: &Path, in_use: bool) -> Result<Option<Owner>, Fault> {
-    // To open a pipe would wait for whoever writes to it.
-    if !std::fs::metadata(path).is_ok_and(|about| about.is_file()) {
-        return Ok(None);
-    }
-    let file = File::open(path).map_err(Fault::io("open", path))?;
+    let file = match opened(path) {
+        Ok(Some(file)) => file,
+        Ok(None) | Err(Fault::Foreign { .. }) => return Ok(None),
+        Err(fault) => return Err(fault),
+    };
     if is_locked(&file).map_err(Fault::io("look at", path))? != in_use {
         return Ok(None);
     }
@@ -102,11 +102,7 @@ pub(crate) fn left_elsewhere(
     heir: &Heir<'_>,
     epoch: u32,
 ) -> Result<Option<(PathBuf, Owner)>, Fault> {
-    let known = known.filter(|path| path != ours);
-    if let Some(known) = &known {
-        refuse_unreadable(known)?;
-    }
-    let known = known.map_or(Ok(None), left_behind)?;
+    let known = known.filter(|path| path != ours).map_or(Ok(None), left_behind)?;
     let is_last = |owner: &Owner| {
         let is_heirs = owner.place == heir.place || owner.exchange == *heir.exchange.as_bytes();
         is_heirs && (owner.boot, owner.epoch) == (heir.boot, epoch)
@@ -114,14 +110,22 @@ pub(crate) fn left_elsewhere(
     Ok(known.into_iter().chain(others(directory, ours)).find(|(_, owner)| is_last(owner)))
 }
 
-/// Refuses a log that is there and may not be read: it may have what segments do not.
-fn refuse_unreadable(path: &Path) -> Result<(), Fault> {
-    match std::fs::metadata(path).map(|about| about.is_file()) {
-        Ok(true) => File::open(path).map(drop).map_err(|error| unopened(path, error)),
-        Ok(false) => Ok(()),
-        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(()),
+/// The file at `path`, if there is one, for whoever only reads. A fault if it may not be read: it may have what segments
+/// do not.
+fn opened(path: &Path) -> Result<Option<File>, Fault> {
+    // To open a pipe would wait for whoever writes to it.
+    let is_file = std::fs::metadata(path).map(|about| about.is_file());
+    match is_file.and_then(|is_file| is_file.then(|| File::open(path)).transpose()) {
+        Ok(None) => Err(no_file(path)),
+        Ok(file) => Ok(file),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(unopened(path, error)),
     }
+}
+
+fn no_file(path: &Path) -> Fault {
+    let what = "a log: it is a folder, a device, a pipe or a socket; give another log_path";
+    Fault::Foreign { path: path.to_path_buf(), what }
 }
 
 /// Why a log cannot be opened, with a way out if it is another user's.
@@ -188,8 +192,7 @@ impl LogFile {
     pub(crate) fn lock(path: &Path) -> Result<Self, Fault> {
         let file = open_shared(path).map_err(|error| unopened(path, error))?;
         if !file.metadata().map_err(Fault::io("look at", path))?.is_file() {
-            let what = "a log: it is a device, a pipe or a socket; give another log_path";
-            return Err(Fault::Foreign { path: path.to_path_buf(), what });
+            return Err(no_file(path));
         }
         // Who had it before may have removed it meanwhile.
         let is_there = |file: &File| {
@@ -205,7 +208,7 @@ impl LogFile {
 
     /// Whether a process has the log at `path`.
     pub(crate) fn is_in_use(path: &Path) -> bool {
-        File::open(path).is_ok_and(|file| is_locked(&file).unwrap_or(false))
+        opened(path).is_ok_and(|file| file.is_some_and(|file| is_locked(&file).unwrap_or(false)))
     }
 
     /// Whether the file is in memory, where the kernel never writes it back.
@@ -221,11 +224,7 @@ impl LogFile {
     /// What the log at `path` holds, for whoever only reads; none if there is no such file. It is copied, as a process
     /// that starts meanwhile empties the file.
     pub(crate) fn read_only(path: &Path) -> Result<Option<Left>, Fault> {
-        match File::open(path) {
-            Ok(file) => read_left(&file, path, copied),
-            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(unopened(path, error)),
-        }
+        opened(path)?.map_or(Ok(None), |file| read_left(&file, path, copied))
     }
 
     /// Reserves room for a ring of `ring_bytes`. What the file holds stays as it is, so a start that is
@@ -343,7 +342,7 @@ fn read_left(
         boot: bytes_of([word(3), word(4)]),
         place: [word(5), word(6)],
         epoch: u32::try_from(word(7)).unwrap_or(0),
-        data_dir: PathBuf::from(std::ffi::OsString::from_vec(data_dir)),
+        data_dir: PathBuf::from(OsString::from_vec(data_dir)),
     };
     let (expected, found) = (u64::from(owner.checksum()), word(CHECKSUM_WORD));
     if expected != found {

@@ -140,7 +140,7 @@ fn identity(data_dir: &Path) -> Result<Identity, Fault> {
     std::fs::read_dir(data_dir).map_err(Fault::io("look for a data directory", data_dir))?;
     Identity::load(data_dir)?.ok_or_else(|| Fault::Foreign {
         path: data_dir.to_path_buf(),
-        what: "a data directory: it has no `identity`",
+        what: "a data directory: it has no `identity`; restore it",
     })
 }
 

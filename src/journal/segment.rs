@@ -94,8 +94,13 @@ pub(crate) fn path(directory: &Path, number: u64) -> PathBuf {
 /// The numbers of the segments in `directory`, rising; none if it is not there.
 pub(crate) fn numbers(directory: &Path) -> Result<Vec<u64>, Fault> {
     let files = files_with(directory, "segment")?;
-    let number = |file: &PathBuf| file.file_stem()?.to_str()?.parse::<u64>().ok();
-    let mut numbers: Vec<u64> = files.iter().filter_map(number).collect();
+    let number = |file: PathBuf| {
+        let number = file.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
+        // One that is not read may be the newest, with what was acknowledged last.
+        let what = "a segment's name, which is its number in eight digits; rename it, or move it away";
+        number.filter(|&number| path(directory, number) == file).ok_or(Fault::Foreign { path: file, what })
+    };
+    let mut numbers: Vec<u64> = files.into_iter().map(number).collect::<Result<_, _>>()?;
     numbers.sort_unstable();
     for pair in numbers.windows(2) {
         if pair[0] + 1 != pair[1] {

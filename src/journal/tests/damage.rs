@@ -3,6 +3,7 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::super::segment;
 use super::super::segment::ROW_BYTES;
 use super::super::{Fault, Place};
 use super::{Bench, payload};
@@ -217,6 +218,35 @@ fn a_missing_segment_is_named() {
     assert!(matches!(bench.home.scan(), Err(Fault::SegmentMissing(path)) if path == bench.segment(2)));
     std::fs::remove_file(bench.segment(1)).unwrap();
     assert!(matches!(bench.home.scan(), Err(Fault::SegmentMissing(path)) if path == bench.segment(1)));
+}
+
+#[test]
+fn a_segment_under_another_name_is_refused_in_that_name() {
+    let mut bench = Bench::new(4 * ROW_BYTES);
+    for index in 0..9 {
+        bench.batch(&[payload(index)]);
+    }
+    let last = *segment::numbers(bench.segment(1).parent().unwrap()).unwrap().last().unwrap();
+    for (from, to, is_copy) in [
+        (3, "3.segment".to_owned(), true),
+        (3, "+3.segment".to_owned(), true),
+        (3, "000000003.segment".to_owned(), true),
+        (3, "00000003-of-monday.segment".to_owned(), true),
+        (last, format!("{last}.segment"), false),
+    ] {
+        let (from, to) = (bench.segment(from), bench.segment(1).with_file_name(to));
+        std::fs::copy(&from, &to).unwrap();
+        let bytes = std::fs::read(&from).unwrap();
+        if !is_copy {
+            std::fs::remove_file(&from).unwrap();
+        }
+        let refused = bench.home.open().unwrap_err().to_string();
+        let says = format!("{}: not a segment's name", to.canonicalize().unwrap().display());
+        assert!(refused.starts_with(&says) && refused.contains("move it away"), "{refused}");
+        std::fs::write(from, bytes).unwrap();
+        std::fs::remove_file(to).unwrap();
+    }
+    assert!(bench.home.open().is_ok());
 }
 
 #[test]

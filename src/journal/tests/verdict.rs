@@ -336,6 +336,23 @@ fn a_damaged_log_is_not_passed_over_for_another_log_path() {
     }
 }
 
+#[test]
+fn a_pipe_in_the_place_of_a_log_is_refused_by_whoever_looks_and_waited_for_by_nobody() {
+    let home = died_with_more_in_the_log();
+    let log_path = home.log_path();
+    std::fs::remove_file(&log_path).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&log_path).status().unwrap().success());
+    let told = [
+        home.open().map(drop).unwrap_err(),
+        surveyed(&home).map(drop).unwrap_err(),
+        refusal(home.data.path(), Some(&log_path)).unwrap(),
+    ];
+    for told in told.map(|fault| fault.to_string()) {
+        assert!(told.ends_with("a pipe or a socket; give another log_path; nothing was changed"), "{told}");
+    }
+    assert!(!LogFile::is_in_use(&log_path));
+}
+
 /// The first word of a frame is stored last and whole, so half of it is no claim that was being written.
 #[test]
 fn a_frame_whose_length_was_lost_is_damage_and_no_end_of_the_log() {
