@@ -182,7 +182,7 @@ fn a_reboot_leaves_a_clean_prefix_of_what_was_committed() {
     let (found, numbers) = recovered(directory.path());
     assert!(!found.log_taken && !found.closed);
     assert!(
-        found.notes.iter().any(|note| note.contains("its log file is gone or empty")),
+        found.notes.iter().any(|note| note.contains("its log file is gone, empty or stale")),
         "{:?}",
         found.notes
     );

@@ -31,6 +31,7 @@ use super::disk::{Disk, in_memory, is_locked, lock, open_shared, reserve, reserv
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
 use super::log::{DURABLE_WORD, FREED_WORD, Files, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
+use super::scan::Scan;
 use super::verdict::Heir;
 use crate::domain::Position;
 use crate::memory::mapping::{HUGE_BYTES, Mapping};
@@ -94,18 +95,29 @@ fn owner_if(path: &Path, in_use: bool) -> Result<Option<Owner>, Fault> {
 }
 
 /// The log, other than `ours`, that the last process of the heir's data directory left, in `directory` or where `known`
-/// says that it had it, if it ran in this boot and in `epoch`; or that of the directory that this one was copied or moved
-/// from. A fault if the known one may not be read, or is damaged.
+/// says that it had it, if it ran in this boot and in the segments' epoch; or that of the directory that this one was
+/// copied or moved from, or that was in its place. A fault if the known one may not be read, or is damaged.
+///
+/// Segments that end with a stop in good order miss nothing, unless they lost all that came after it: so a log of the
+/// heir's own counts even then, and if it is of a later epoch.
 pub(crate) fn left_elsewhere(
     (directory, known): (&Path, Option<PathBuf>),
     ours: &Path,
     heir: &Heir<'_>,
-    epoch: u32,
+    found: &Scan,
 ) -> Result<Option<(PathBuf, Owner)>, Fault> {
-    let known = known.filter(|path| path != ours).map_or(Ok(None), left_behind)?;
+    let known = match known.filter(|path| path != ours).map_or(Ok(None), left_behind) {
+        Err(_) if found.is_closed() => None,
+        known => known?,
+    };
     let is_last = |owner: &Owner| {
-        let is_heirs = owner.place == heir.place || owner.exchange == *heir.exchange.as_bytes();
-        is_heirs && (owner.boot, owner.epoch) == (heir.boot, epoch)
+        let (is_here, is_named) = (owner.place == heir.place, owner.exchange == *heir.exchange.as_bytes());
+        owner.boot == heir.boot
+            && if is_here && is_named {
+                found.epoch <= owner.epoch
+            } else {
+                (is_here || is_named) && owner.epoch == found.epoch && !found.is_closed()
+            }
     };
     Ok(known.into_iter().chain(others(directory, ours)).find(|(_, owner)| is_last(owner)))
 }

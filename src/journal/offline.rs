@@ -278,6 +278,19 @@ fn judged(
     }
 }
 
+/// Takes a fault for a note on the next start, unless it says that bytes are not what was written.
+fn unless_harm(fault: Fault, notes: &mut Vec<String>) -> Result<(), Fault> {
+    match fault {
+        Fault::Damaged(_) | Fault::LogDamaged(_) | Fault::LogAhead { .. } | Fault::LogDiffers { .. } => {
+            Err(fault)
+        }
+        fault => {
+            notes.push(format!("the next start is refused: {fault}"));
+            Ok(())
+        }
+    }
+}
+
 /// Whether there is a log at `path`, and the bytes of committed frames that it has past the segments' end.
 fn in_log(
     path: &Path,
@@ -289,17 +302,12 @@ fn in_log(
     let left = LogFile::read_only(path)?;
     let is_there = left.is_some();
     let heir = heir(data_dir, identity)?;
-    let refused = |fault: Fault| format!("the next start is refused: {fault}");
-    let left = judged(left, path, &heir, notes).unwrap_or_else(|fault| {
-        notes.push(refused(fault));
-        None
-    });
+    let left = judged(left, path, &heir, notes).or_else(|fault| unless_harm(fault, notes).map(|()| None))?;
     let entries = std::mem::take(&mut found.entries);
     let segments = Arc::new(Segments::new(&segment::directory(data_dir), identity.journal(), entries));
     let Some(fit) = fit(left, found, &segments, &heir, notes)? else {
         let elsewhere = refuse_elsewhere(Path::new(SHARED_MEMORY), path, &heir, found, &segments);
-        let is_elsewhere = *elsewhere.as_ref().unwrap_or(&false);
-        notes.extend(elsewhere.err().map(refused));
+        let is_elsewhere = elsewhere.or_else(|fault| unless_harm(fault, notes).map(|()| false))?;
         return Ok((is_there || is_elsewhere, 0));
     };
     Ok((is_there, fit.more_bytes))

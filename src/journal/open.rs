@@ -365,8 +365,8 @@ fn loss(log_path: &Path, data_dir: &Path, end: Position) -> String {
         format!(" and, where the last start had it, at {}", known.display())
     });
     format!(
-        "journal: the last process did not stop in good order and its log file is gone or empty; it was looked for at \
-         {}{known}; the journal ends at position {}, and what was committed after it but not durable is lost",
+        "journal: the last process did not stop in good order and its log file is gone, empty or stale; it was looked \
+         for at {}{known}; the journal ends at position {}, and what was committed after it but not durable is lost",
         log_path.display(),
         end.0
     )

@@ -2,6 +2,7 @@
 //! stands for shared memory, and a boot that the test names.
 
 mod damage;
+mod elsewhere;
 mod identity;
 mod moved;
 mod pack;

@@ -50,7 +50,6 @@ pub(crate) fn inherit(
         notes.push(format!("log_path: {} is of another boot and stale; ignored", path.display()));
         return Ok(None);
     }
-    left.check_marks()?;
     if left.owner.place != heir.place && heir.claimed != Claimed::AdoptLog {
         return Err(Fault::LogOfOtherDirectory {
             log: path,
@@ -58,6 +57,7 @@ pub(crate) fn inherit(
             data_dir: heir.data_dir.to_path_buf(),
         });
     }
+    left.check_marks()?;
     Ok(Some(left))
 }
 
@@ -83,9 +83,9 @@ pub(crate) fn fit(
 }
 
 /// Refuses to go on without a log in `shared_memory`, or where the heir's last process had it, other than the one at
-/// `log_path`, that this process left and that alone has some frames, or may have, as it is damaged. One that contradicts
-/// the segments is of a directory that was in this one's place. For an heir with a new identity any log that its directory
-/// left is a reason, as it says that it is a copy. True if there is a log and segments have all of it.
+/// `log_path`, that this process left and that alone has some frames, or may have, as it is damaged or the segments are.
+/// For an heir with a new identity any log that its directory left is a reason, as it says that it is a copy. True if
+/// there is a log and segments have all of it.
 pub(crate) fn refuse_elsewhere(
     shared_memory: &Path,
     log_path: &Path,
@@ -95,36 +95,65 @@ pub(crate) fn refuse_elsewhere(
 ) -> Result<bool, Fault> {
     let known = known_path(heir.data_dir)?;
     refuse_beside_original(known.as_deref().filter(|known| *known != log_path), heir)?;
-    if found.is_closed() {
-        return Ok(false);
-    }
     let places = (shared_memory, known);
-    let Some((log, owner)) = left_elsewhere(places, log_path, heir, found.epoch)? else {
+    let Some((log, owner)) = left_elsewhere(places, log_path, heir, found)? else {
         return Ok(false);
     };
     let data_dir = heir.data_dir.to_path_buf();
-    let is_own = owner.place == heir.place;
     if heir.claimed == Claimed::NewIdentity {
         return Err(Fault::NoCopy { log, data_dir });
     }
-    let whole = |left: Option<Left>| left.map(|left| left.check_marks().map(|()| left)).transpose();
-    let left = LogFile::read_only(&log).and_then(whole);
     let of_other = |log| {
         Err(Fault::LogOfOtherDirectory { log, owner: owner.data_dir.clone(), data_dir: data_dir.clone() })
     };
-    let may_be_copy = !is_own && heir.claimed == Claimed::AsItIs;
-    match left.and_then(|left| fit(left, found, segments, heir, &mut Vec::new())) {
+    let elsewhere = |log| {
+        let owner = Uuid::from_bytes(owner.exchange);
+        Err(Fault::LogElsewhere { log, owner, data_dir: data_dir.clone(), exchange: heir.exchange })
+    };
+    let may_be_copy = owner.place != heir.place && heir.claimed == Claimed::AsItIs;
+    let is_named = owner.exchange == *heir.exchange.as_bytes();
+    match fit_elsewhere(&log, found, segments, heir) {
         // Its original went on after the copy was made, or may have.
         Err(Fault::LogAhead { .. } | Fault::LogDamaged(_)) if may_be_copy => of_other(log),
-        Err(fault @ (Fault::LogDamaged(_) | Fault::Io { .. })) => Err(fault),
-        Err(_) | Ok(None) => Ok(false),
+        Err(fault @ Fault::Io { .. }) => Err(fault),
+        // Both went on.
+        Err(_) if may_be_copy => Ok(false),
+        // `identity` is to be put right first.
+        Err(Fault::LogAhead { .. }) if !is_named => elsewhere(log),
+        Err(fault) => Err(fault),
+        Ok(None) => Ok(false),
         Ok(Some(fit)) if fit.more_bytes == 0 => Ok(true),
         Ok(Some(_)) if may_be_copy => of_other(log),
-        Ok(Some(_)) => {
-            let owner = Uuid::from_bytes(owner.exchange);
-            Err(Fault::LogElsewhere { log, owner, data_dir, exchange: heir.exchange })
+        // Of a start that never went on: nobody was told anything.
+        Ok(Some(_)) if found.is_closed() => Ok(false),
+        Ok(Some(_)) => elsewhere(log),
+    }
+}
+
+/// `fit` of a log that is not where the heir looks for it. None if it is of another exchange whose directory was in this
+/// one's place, as an inode is used again: then it differs from the segments, or has nothing in common with them. With
+/// the same frames it is the heir's, and `identity` was changed.
+fn fit_elsewhere(
+    log: &Path,
+    found: &Scan,
+    segments: &Arc<Segments>,
+    heir: &Heir<'_>,
+) -> Result<Option<Fit>, Fault> {
+    let Some(left) = LogFile::read_only(log)? else {
+        return Ok(None);
+    };
+    left.check_marks()?;
+    if left.owner.exchange != *heir.exchange.as_bytes() {
+        if found.end < left.start {
+            return Ok(None);
+        }
+        match compare(&left, segments, found.end, heir) {
+            Err(fault @ (Fault::LogDamaged(_) | Fault::Io { .. })) => return Err(fault),
+            Err(_) => return Ok(None),
+            Ok(()) => {}
         }
     }
+    fit(Some(left), found, segments, heir, &mut Vec::new())
 }
 
 /// Refuses a copy that does not say so while its original runs, whose log is `known` from the original.

@@ -109,7 +109,7 @@ fn a_death_after_the_first_frame_is_no_stop_in_good_order() {
         assert_eq!((recovered.frames, recovered.closed, recovered.before), (2 * stops + 1, false, epoch));
         assert!(recovered.may_have_lost());
         assert!(
-            recovered.notes.iter().any(|note| note.contains("its log file is gone or empty")),
+            recovered.notes.iter().any(|note| note.contains("its log file is gone, empty or stale")),
             "{recovered:?}"
         );
     }

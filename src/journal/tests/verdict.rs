@@ -34,7 +34,7 @@ fn died_behind_a_snapshot(is_packed: bool) -> (Home, Base) {
 }
 
 /// The file of a segment, its bytes, and how many there are without the zeros at its end.
-fn used(home: &Home, number: u64) -> (PathBuf, Vec<u8>, usize) {
+pub(super) fn used(home: &Home, number: u64) -> (PathBuf, Vec<u8>, usize) {
     let path = segment::path(&segment::directory(home.data.path()), number);
     let bytes = std::fs::read(&path).unwrap();
     let used = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 1;
@@ -172,7 +172,7 @@ fn a_log_that_was_cut_or_has_another_magic_is_damage_and_an_empty_one_is_none() 
                 assert!(fault.contains(field) && says_what, "{what}: {fault}");
             }
             (Ok((_, opened)), None) => {
-                let note = "its log file is gone or empty";
+                let note = "its log file is gone, empty or stale";
                 let recovered = opened.recovered();
                 assert!(recovered.notes.iter().any(|found| found.contains(note)), "{what}: {recovered:?}");
             }
@@ -201,7 +201,10 @@ fn pages_of_a_log_that_a_stopped_machine_never_wrote_back_are_stale_on_a_disk_an
                 (Err(fault), Some(field)) => assert!(fault.to_string().contains(field), "{what}: {fault}"),
                 (Ok(opened), None) => {
                     let notes = opened.recovered().notes.join("\n");
-                    assert!(notes.contains("stale; ignored") || notes.contains("gone or empty"), "{notes}");
+                    assert!(
+                        notes.contains("stale; ignored") || notes.contains("gone, empty or stale"),
+                        "{notes}"
+                    );
                 }
                 (came, _) => panic!("{what} in {}: {:?}", directory.display(), came.map(|_| ())),
             }
@@ -224,7 +227,10 @@ fn a_frame_that_the_log_lost_is_damage_of_the_log() {
 
 /// A home that died with frames in both its segments and its log, and two more in the log.
 fn died_with_more_in_the_log() -> Home {
-    let home = Home::new();
+    died_with_more(Home::new())
+}
+
+pub(super) fn died_with_more(home: Home) -> Home {
     let running = start(open_on(home.options(), Disk::default(), boot_id().unwrap()).unwrap());
     for index in 0..6 {
         let span = running.log.append(KIND, &payload(index));
