@@ -410,18 +410,23 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Checks the marks against each other. Only those of this boot need agree: of a file on a disk, a machine that
-    /// stops leaves some sectors new and others old.
+    /// Checks the marks against each other: of three, the one that disagrees with the two others is named. Only those of
+    /// this boot need agree: of a file on a disk, a machine that stops leaves some sectors new and others old.
     pub(crate) fn check_marks(&self) -> Result<(), Fault> {
-        let &Self { start, durable, freed, .. } = self;
-        let ring_bytes = self.mapping.words().len() as u64 * 8 - LOG_HEADER_BYTES;
-        let in_order = freed <= start.0 && start <= durable && durable.0 - freed <= ring_bytes;
-        if start.0.is_multiple_of(FRAME_ALIGN) && freed.is_multiple_of(FRAME_ALIGN) && in_order {
-            return Ok(());
-        }
-        let at = RECLAIMED_WORD as u64 * 8;
-        let flaw = Flaw { field: "start of the log", at, expected: durable.0, found: start.0 };
-        Err(Fault::LogDamaged(Place::of(flaw, &self.path, 0, durable)))
+        let &Self { start: Position(start), durable: Position(durable), freed, .. } = self;
+        let agree = |low: u64, high: u64| {
+            let are_of_frames = low.is_multiple_of(FRAME_ALIGN) && high.is_multiple_of(FRAME_ALIGN);
+            are_of_frames && low <= high && high - low <= self.ring_bytes()
+        };
+        let (field, word, expected, found) =
+            match (agree(freed, start), agree(start, durable), agree(freed, durable)) {
+                (true, true, true) => return Ok(()),
+                (_, true, _) => ("free mark of the log", FREED_WORD, start, freed),
+                (_, _, true) => ("start of the log", RECLAIMED_WORD, durable, start),
+                _ => ("durable mark of the log", DURABLE_WORD, start, durable),
+            };
+        let flaw = Flaw { field, at: word as u64 * 8, expected, found };
+        Err(Fault::LogDamaged(Place::of(flaw, &self.path, 0, Position(0))))
     }
 
     /// Copies the frame at `at` into `into` and checks it; false at the first one that is not committed.

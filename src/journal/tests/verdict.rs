@@ -8,7 +8,7 @@ use super::snapshots::{keep, started};
 use super::*;
 use crate::journal::disk::in_memory;
 use crate::journal::identity::boot_id;
-use crate::journal::log::FREED_WORD;
+use crate::journal::log::{DURABLE_WORD, FREED_WORD, RECLAIMED_WORD};
 use crate::journal::logfile::LogFile;
 use crate::journal::segment::{BATCH_HEADER_BYTES, ROW_BYTES};
 use crate::journal::snapshot::Base;
@@ -357,6 +357,26 @@ fn a_pipe_in_the_place_of_a_log_is_refused_by_whoever_looks_and_waited_for_by_no
         assert!(told.ends_with("a pipe or a socket; give another log_path; nothing was changed"), "{told}");
     }
     assert!(!LogFile::is_in_use(&log_path));
+}
+
+#[test]
+fn a_damaged_mark_of_a_log_is_named_with_its_byte_by_a_start_and_a_survey() {
+    for (word, field) in [
+        (DURABLE_WORD, "durable mark of the log"),
+        (RECLAIMED_WORD, "start of the log"),
+        (FREED_WORD, "free mark of the log"),
+    ] {
+        for bit in (0..64).filter(|bit| !(6..40).contains(bit)) {
+            let home = died_with_more_in_the_log();
+            let mut bytes = std::fs::read(home.log_path()).unwrap();
+            bytes[8 * word + bit / 8] ^= 1 << (bit % 8);
+            let place = format!("{}: byte {}: {field}: ", home.log_path().display(), 8 * word);
+            assert!(agreed(&home, &home.log_path(), &bytes, field), "{field}, bit {bit}");
+            std::fs::write(home.log_path(), bytes).unwrap();
+            let told = surveyed(&home).unwrap_err().to_string();
+            assert!(told.contains(&place), "{field}, bit {bit}: {told}");
+        }
+    }
 }
 
 /// The first word of a frame is stored last and whole, so half of it is no claim that was being written.
