@@ -9,9 +9,10 @@
 //! |    3 |     2 | boot id                                           |
 //! |    5 |     2 | device and inode of the data directory            |
 //! |    7 |     1 | epoch                                             |
-//! |    8 |     1 | CRC-32C of words 1..8, then of the path           |
+//! |    8 |     1 | CRC-32C of words 1..8, path, and word 138 if told |
 //! |    9 |     1 | bytes of the path                                 |
 //! |   10 |   128 | path of the data directory, for people            |
+//! |  138 |     1 | bytes of the ring; zero if they were not told     |
 //! |  256 |     1 | durable position                                  |
 //! |  288 |     1 | where the ring's content starts                   |
 //! |  320 |     1 | up to where the ring is zero and free             |
@@ -44,12 +45,13 @@ const CHECKSUM_WORD: usize = 8;
 const PATH_BYTES_WORD: usize = 9;
 const PATH_WORD: usize = 10;
 const PATH_BYTES_MAX: usize = 1_024;
+const RING_BYTES_WORD: usize = PATH_WORD + PATH_BYTES_MAX / 8;
 /// The file of a data directory that says where its log was.
 const KNOWN_PATH: &str = "log-path";
 /// Enough to see what is going on; a directory full of them must not bury the other notes.
 const STRANGERS_NAMED_MAX: usize = 4;
 
-const _: () = assert!(PATH_WORD + PATH_BYTES_MAX / 8 <= DURABLE_WORD, "the path ends before the marks");
+const _: () = assert!(RING_BYTES_WORD < DURABLE_WORD, "the marks come last");
 
 /// The owner of a log file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -59,6 +61,8 @@ pub(crate) struct Owner {
     pub(crate) place: [u64; 2],
     pub(crate) epoch: u32,
     pub(crate) data_dir: PathBuf,
+    /// Bytes of the ring; zero if an earlier version did not tell them.
+    pub(crate) ring_bytes: u64,
 }
 
 /// The logs in `directory` but `ours` that no process has, and whose they are.
@@ -253,19 +257,13 @@ impl LogFile {
     /// Empties the file and makes it the log of `owner`, from `start` on.
     ///
     /// `data_dir` is the lock on the directory; the log keeps both locks.
-    pub(crate) fn begin(
-        self,
-        owner: &Owner,
-        data_dir: File,
-        ring_bytes: u64,
-        start: Position,
-    ) -> Result<Log, Fault> {
+    pub(crate) fn begin(self, owner: &Owner, data_dir: File, start: Position) -> Result<Log, Fault> {
         let path = &self.path;
         // The lock is of both.
         let lock = self.file.try_clone().map_err(Fault::io("open", path))?;
         // A process that dies in here leaves a file without the magic.
         self.file.set_len(0).map_err(Fault::io("empty", path))?;
-        let mapping = made(&self.file, path, LOG_HEADER_BYTES + ring_bytes).inspect_err(|_| {
+        let mapping = made(&self.file, path, LOG_HEADER_BYTES + owner.ring_bytes).inspect_err(|_| {
             // What it held is in segments by now; left behind, it would only take up memory.
             let _ = self.file.set_len(0);
         })?;
@@ -355,6 +353,7 @@ fn read_left(
         place: [word(5), word(6)],
         epoch: u32::try_from(word(7)).unwrap_or(0),
         data_dir: PathBuf::from(OsString::from_vec(data_dir)),
+        ring_bytes: word(RING_BYTES_WORD),
     };
     let (expected, found) = (u64::from(owner.checksum()), word(CHECKSUM_WORD));
     if expected != found {
@@ -378,9 +377,10 @@ impl Owner {
         &path[..path.len().min(PATH_BYTES_MAX)]
     }
 
-    fn checksum(&self) -> u32 {
+    pub(super) fn checksum(&self) -> u32 {
         let sum = self.words().iter().fold(0, |sum, word| checksum::append(sum, &word.to_le_bytes()));
-        checksum::append(sum, self.path())
+        let sum = checksum::append(sum, self.path());
+        if self.ring_bytes == 0 { sum } else { checksum::append(sum, &self.ring_bytes.to_le_bytes()) }
     }
 
     fn store(&self, log: &Log) {
@@ -390,6 +390,7 @@ impl Owner {
         }
         put(CHECKSUM_WORD, u64::from(self.checksum()));
         put(PATH_BYTES_WORD, self.path().len() as u64);
+        put(RING_BYTES_WORD, self.ring_bytes);
         for (index, chunk) in (PATH_WORD..).zip(self.path().chunks(8)) {
             let mut word = [0; 8];
             word[..chunk.len()].copy_from_slice(chunk);
@@ -410,9 +411,15 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Checks the marks against each other: of three, the one that disagrees with the two others is named. Only those of
+    /// Checks the length of the file, and the marks against each other: of three, the one that disagrees with the two others is named. Only those of
     /// this boot need agree: of a file on a disk, a machine that stops leaves some sectors new and others old.
     pub(crate) fn check_marks(&self) -> Result<(), Fault> {
+        let told = self.owner.ring_bytes;
+        if told != 0 && told != self.ring_bytes() {
+            let (expected, found) = (LOG_HEADER_BYTES + told, LOG_HEADER_BYTES + self.ring_bytes());
+            let flaw = Flaw { field: LENGTH_FIELD, at: 0, expected, found };
+            return Err(Fault::LogDamaged(Place::of(flaw, &self.path, 0, Position(0))));
+        }
         let &Self { start: Position(start), durable: Position(durable), freed, .. } = self;
         let agree = |low: u64, high: u64| {
             let are_of_frames = low.is_multiple_of(FRAME_ALIGN) && high.is_multiple_of(FRAME_ALIGN);

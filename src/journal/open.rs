@@ -458,9 +458,10 @@ impl Opened {
             place: self.data_dir.place,
             epoch,
             data_dir: self.data_dir.path,
+            ring_bytes,
         };
         let path = self.log_file.path.clone();
-        let log = self.log_file.begin(&owner, self.data_dir.file, ring_bytes, self.recovered.end)?;
+        let log = self.log_file.begin(&owner, self.data_dir.file, self.recovered.end)?;
         let log = Arc::new(log);
         let start = Start { time, cut_bytes: self.recovered.cut_bytes(), shards };
         let mut payload = Vec::new();

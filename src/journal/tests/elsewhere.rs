@@ -115,7 +115,7 @@ fn leave_log(home: &Home, name: &str, change: fn(&mut Owner), begin: u64, payloa
     change(&mut owner);
     let lock = std::fs::File::open(home.data.path()).unwrap();
     let file = LogFile::lock(&home.memory.path().join(name)).unwrap();
-    let log = file.begin(&owner, lock, log_bytes_min(SHARDS), Position(begin)).unwrap();
+    let log = file.begin(&owner, lock, Position(begin)).unwrap();
     for index in payloads {
         log.append(KIND, &payload(index));
     }

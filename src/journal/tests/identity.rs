@@ -388,7 +388,7 @@ fn a_log_that_tells_another_story_is_refused_naming_both() {
     let (owner, begin) = (left.owner.clone(), left.start);
     drop(left);
     let lock = std::fs::File::open(home.data.path()).unwrap();
-    let log = file.begin(&owner, lock, log_bytes_min(SHARDS), begin).unwrap();
+    let log = file.begin(&owner, lock, begin).unwrap();
     log.append(KIND, b"another story, as long as the first record");
     drop(log);
     let error = home.open().unwrap_err();

@@ -9,7 +9,7 @@ use super::*;
 use crate::journal::disk::in_memory;
 use crate::journal::identity::boot_id;
 use crate::journal::log::{DURABLE_WORD, FREED_WORD, RECLAIMED_WORD};
-use crate::journal::logfile::LogFile;
+use crate::journal::logfile::{LogFile, Owner};
 use crate::journal::segment::{BATCH_HEADER_BYTES, ROW_BYTES};
 use crate::journal::snapshot::Base;
 use crate::journal::{Survey, refusal, survey};
@@ -377,6 +377,30 @@ fn a_damaged_mark_of_a_log_is_named_with_its_byte_by_a_start_and_a_survey() {
             assert!(told.contains(&place), "{field}, bit {bit}: {told}");
         }
     }
+}
+
+#[test]
+fn a_log_that_was_cut_is_damaged_in_its_own_boot_wherever_it_was_cut() {
+    let home = died_with_more_in_the_log();
+    let good = std::fs::read(home.log_path()).unwrap();
+    let end = first_unshared(&home);
+    for kept in [end, end + 64, good.len() - 64] {
+        assert!(agreed(&home, &home.log_path(), &good[..kept], "cut"), "{kept} of {}", good.len());
+        std::fs::write(home.log_path(), &good[..kept]).unwrap();
+        let told = surveyed(&home).unwrap_err().to_string();
+        let says = format!("length of the log: expected {:#x}, found {kept:#x}", good.len());
+        assert!(told.contains(&says), "{told}");
+        // A machine that stops may have kept any length.
+        assert!(open_on(home.options(), Disk::default(), [8; 16]).is_ok());
+    }
+    // Of a version that did not tell its length, the ring ends where its file does.
+    std::fs::write(home.log_path(), &good).unwrap();
+    let left = LogFile::read_only(&home.log_path()).unwrap().unwrap();
+    let untold = Owner { ring_bytes: 0, ..left.owner };
+    let mut of_before = good;
+    of_before[64..72].copy_from_slice(&u64::from(untold.checksum()).to_le_bytes());
+    of_before[8 * 138..8 * 139].fill(0);
+    assert!(!agreed(&home, &home.log_path(), &of_before, "no length told"));
 }
 
 /// The first word of a frame is stored last and whole, so half of it is no claim that was being written.
