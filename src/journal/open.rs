@@ -140,7 +140,7 @@ pub struct Recovered {
     /// Bytes of frames that only the log file had.
     pub adopted_bytes: u64,
     /// Bytes that earlier starts found and dropped, which then did not go on.
-    pub cut_before_bytes: u64,
+    cut_before_bytes: u64,
     /// Bytes in the log file after the first claim that was never committed; dropped.
     pub uncommitted_bytes: u64,
     /// The first segments that are not there; a snapshot stands for them.

@@ -56,7 +56,7 @@ pub const FILL_BYTES: usize = 8 * FILL_WORDS;
 pub const REMOVAL_BYTES: usize = 8 * REMOVAL_WORDS;
 
 /// The most bytes of the rest of the payload.
-pub const ORDER_HEAD_BYTES_MAX: usize = 8 * HEAD_WORDS + LINE_BYTES * RECEIVED_LINES_MAX;
+pub(super) const ORDER_HEAD_BYTES_MAX: usize = 8 * HEAD_WORDS + LINE_BYTES * RECEIVED_LINES_MAX;
 
 const _: () = assert!(
     ORDER_HEAD_BYTES_MAX + FILLS_MAX * FILL_BYTES + REMOVALS_MAX * REMOVAL_BYTES <= PAYLOAD_BYTES_MAX,
