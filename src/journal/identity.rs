@@ -171,5 +171,5 @@ pub(crate) fn boot_id() -> Result<[u8; 16], Fault> {
     let text = std::fs::read_to_string(path).map_err(Fault::io("read", path))?;
     let uuid = Uuid::parse_str(text.trim());
     uuid.map(Uuid::into_bytes)
-        .map_err(|_| Fault::Foreign { path: path.to_path_buf(), what: "the uuid of this boot" })
+        .map_err(|_| Fault::Foreign { path: path.to_path_buf(), what: "the uuid of this boot; mount /proc" })
 }

@@ -74,8 +74,8 @@ fn others(directory: &Path, ours: &Path) -> impl Iterator<Item = (PathBuf, Owner
     logs.filter_map(|path| left_behind(path).ok()?)
 }
 
-/// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read. A fault
-/// if it is there and is no log, or one whose owner cannot be told.
+/// The log at `path` and whose it is, if no process has it: one that is in use may be emptied while it is read. None if
+/// no file is there. A fault if the file is no log, or one whose owner cannot be told.
 pub(crate) fn left_behind(path: PathBuf) -> Result<Option<(PathBuf, Owner)>, Fault> {
     Ok(owner_if(&path, false)?.map(|owner| (path, owner)))
 }
@@ -123,11 +123,13 @@ pub(crate) fn left_elsewhere(
                 (is_here || is_named) && owner.epoch == found.epoch && !found.is_closed()
             }
     };
-    Ok(known.into_iter().chain(others(directory, ours)).find(|(_, owner)| is_last(owner)))
+    // Of equal ones the last counts, which is the known one.
+    let all = others(directory, ours).chain(known).filter(|(_, owner)| is_last(owner));
+    Ok(all.max_by_key(|(_, owner)| owner.epoch))
 }
 
-/// The file at `path`, if there is one, for whoever only reads. A fault if it may not be read: it may have what segments
-/// do not.
+/// The file at `path`, if anything is there, for whoever only reads. A fault if it is no file, or may not be read: it may
+/// have what segments do not.
 fn opened(path: &Path) -> Result<Option<File>, Fault> {
     // To open a pipe would wait for whoever writes to it.
     let is_file = std::fs::metadata(path).map(|about| about.is_file());
@@ -411,8 +413,9 @@ pub(crate) struct Left {
 }
 
 impl Left {
-    /// Checks the length of the file, and the marks against each other: of three, the one that disagrees with the two others is named. Only those of
-    /// this boot need agree: of a file on a disk, a machine that stops leaves some sectors new and others old.
+    /// Checks the length of the file, and the marks against each other. Of three, the one that disagrees with the two
+    /// others is named; if only the free mark and the durable one are too far apart, the free one. Only those of this
+    /// boot need agree: of a file on a disk, a machine that stops leaves some sectors new and others old.
     pub(crate) fn check_marks(&self) -> Result<(), Fault> {
         let told = self.owner.ring_bytes;
         if told != 0 && told != self.ring_bytes() {

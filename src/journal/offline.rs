@@ -60,7 +60,7 @@ pub struct Survey {
 pub fn was_begun(data_dir: &Path) -> bool {
     let has_segments = match segment::numbers(&segment::directory(data_dir)) {
         Ok(numbers) => !numbers.is_empty(),
-        Err(fault) => matches!(fault, Fault::SegmentMissing(_)),
+        Err(fault) => matches!(fault, Fault::SegmentMissing(_) | Fault::Foreign { .. }),
     };
     has_segments || Identity::path(data_dir).exists()
 }

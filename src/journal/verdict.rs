@@ -114,7 +114,9 @@ pub(crate) fn refuse_elsewhere(
     let is_named = owner.exchange == *heir.exchange.as_bytes();
     match fit_elsewhere(&log, found, segments, heir) {
         // Its original went on after the copy was made, or may have.
-        Err(Fault::LogAhead { .. } | Fault::LogDamaged(_)) if may_be_copy => of_other(log),
+        Err(Fault::LogAhead { .. } | Fault::LogDamaged(_) | Fault::Damaged(_)) if may_be_copy => {
+            of_other(log)
+        }
         Err(fault @ Fault::Io { .. }) => Err(fault),
         // Both went on.
         Err(_) if may_be_copy => Ok(false),
@@ -125,7 +127,7 @@ pub(crate) fn refuse_elsewhere(
         Ok(Some(fit)) if fit.more_bytes == 0 => Ok(true),
         Ok(Some(_)) if may_be_copy => of_other(log),
         // Of a start that never went on: nobody was told anything.
-        Ok(Some(_)) if found.is_closed() => Ok(false),
+        Ok(Some(fit)) if found.is_closed() && fit.left.durable <= found.end => Ok(false),
         Ok(Some(_)) => elsewhere(log),
     }
 }

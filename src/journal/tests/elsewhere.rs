@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use super::verdict::{died_with_more, used};
 use super::*;
+use crate::journal::Claimed;
 use crate::journal::identity::boot_id;
 use crate::journal::log::{DURABLE_WORD, RECLAIMED_WORD};
 use crate::journal::logfile::{LogFile, Owner};
@@ -86,6 +87,48 @@ fn durable_frames_that_segments_lost_are_not_passed_over_for_another_log_path() 
         let opened = open_on(home.options(), Disk::default(), boot_id().unwrap()).unwrap();
         assert_eq!(payloads(&opened), (0..8).map(payload).collect::<Vec<_>>(), "{what}");
     }
+}
+
+#[test]
+fn taking_a_log_on_is_no_reason_to_pass_over_another_that_has_durable_frames() {
+    let home = died();
+    let (path, bytes) = without_rows(&home, 2);
+    std::fs::write(path, bytes).unwrap();
+    let log_path = Some(home.memory.path().join("a-log"));
+    let options = Options { log_path, claimed: Claimed::AdoptLog, ..home.options() };
+    let refused = open_on(options, Disk::default(), boot_id().unwrap()).map(|_| ()).unwrap_err();
+    assert!(matches!(&refused, Fault::LogElsewhere { log, .. } if *log == home.log_path()), "{refused}");
+    let opened = open_on(
+        Options { claimed: Claimed::AdoptLog, ..home.options() },
+        Disk::default(),
+        boot_id().unwrap(),
+    );
+    assert_eq!(payloads(&opened.unwrap()), (0..8).map(payload).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_copy_is_refused_beside_a_log_of_its_original_that_went_on_torn_or_not() {
+    for is_torn in [false, true] {
+        let home = died();
+        let end = LogFile::read_only(&home.log_path()).unwrap().unwrap().durable.0;
+        leave_log(&home, "outcry-other", |owner| owner.place[1] ^= 1, end + 64, 90..99);
+        std::fs::remove_file(home.log_path()).unwrap();
+        let (path, mut bytes, used) = used(&home, 1);
+        bytes[used - 1] ^= u8::from(is_torn);
+        std::fs::write(path, bytes).unwrap();
+        let refused = start_elsewhere(&home).map(|_| ()).unwrap_err();
+        assert!(matches!(refused, Fault::LogOfOtherDirectory { .. }), "torn: {is_torn}: {refused}");
+    }
+}
+
+#[test]
+fn of_two_logs_of_its_own_the_newest_counts() {
+    let home = died();
+    let newest = home.memory.path().join("outcry-newest");
+    let end = LogFile::read_only(&home.log_path()).unwrap().unwrap().durable.0;
+    leave_log(&home, "outcry-newest", |owner| owner.epoch += 1, end, 90..92);
+    let refused = start_elsewhere(&home).map(|_| ()).unwrap_err();
+    assert!(matches!(&refused, Fault::LogAhead { log, .. } if *log == newest), "{refused}");
 }
 
 /// A backup of before a stop in good order, in the place of what came after it.

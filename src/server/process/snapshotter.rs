@@ -376,9 +376,9 @@ impl Snapshotter {
         match snapshots.give_back(segments, log, self.shared.snapshots.applied_by_all(), keep) {
             Ok(0) => {}
             Ok(gone) => tracing::info!("journal.history_keep: {gone} sealed segments were given back"),
-            Err(fault) => tracing::error!(
-                "journal.history_keep: {fault}; segments are kept until it is restored from a copy"
-            ),
+            Err(fault) => {
+                tracing::error!("journal.history_keep: {fault}; segments are kept until that is mended")
+            }
         }
     }
 
