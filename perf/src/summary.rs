@@ -243,8 +243,8 @@ pub(crate) struct LoopBusy {
     /// The part of the time in which it wrote answers to sockets, if the server reports it.
     #[serde(default)]
     pub(crate) sending: Option<f64>,
-    /// Percent of the time that it was ready while threads that are not the server's had its CPU; none if it has no CPU
-    /// of its own, or if not known.
+    /// Percent of the time that it was ready while threads of neither the client nor the server had its CPU; none if it
+    /// has no CPU of its own, or if not known.
     #[serde(default)]
     pub(crate) waited_percent: Option<f64>,
     /// The moments in which it had no CPU while it spun; none if it does not spin, or if the server does not report
