@@ -191,8 +191,6 @@ pub struct Pinned {
     pub cpu: usize,
     /// Whether orders wait for it: a shard's loop, or one for ingress.
     pub is_hot: bool,
-    /// Whether it never sleeps.
-    pub spins: bool,
 }
 
 /// When a loop without work sleeps, the soonest first.
@@ -270,8 +268,6 @@ pub struct Needs {
     pub journal_asks_for_real_time: bool,
     /// How CPUs are chosen.
     pub policy: Policy,
-    /// The loops that spin, pinned or not.
-    pub spinning: Vec<String>,
     /// Whether an answer waits for the disk.
     pub durable: bool,
     /// Bytes that the data directory's disk must have free to start with.
@@ -306,11 +302,19 @@ impl Needs {
         there.peek().is_none() || there.any(|thread| thread.is_hot)
     }
 
-    /// Whether `cpu` has loops and all of them sleep: the scheduler lets a woken thread preempt the one that runs.
+    /// Whether loops may run on `cpu` and all of them sleep, soon or later: the scheduler lets a woken thread preempt the
+    /// one that runs.
     #[must_use]
     pub fn is_woken(&self, cpu: usize) -> bool {
-        let mut there = self.pinned.iter().filter(|thread| thread.cpu == cpu).peekable();
-        there.peek().is_some() && there.all(|thread| !thread.spins)
+        let may_run_there = |work: &&LoopWork| work.cpu.is_none_or(|own| own == cpu);
+        let mut there = self.work.iter().filter(may_run_there).peekable();
+        there.peek().is_some() && there.all(|work| work.sleeps != Sleeps::Never)
+    }
+
+    /// The names of the loops that sleep so, pinned or not.
+    #[must_use]
+    pub fn that_sleep(&self, how: Sleeps) -> Vec<&str> {
+        self.work.iter().filter(|work| work.sleeps == how).map(|work| work.name.as_str()).collect()
     }
 
     /// How many loops are for ingress alone (`cpu.ingress`): then shards' loops have no sockets.

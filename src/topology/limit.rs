@@ -22,7 +22,9 @@
 //! | `none` | nothing, or nothing but what the slowest orders meet; the text says what would carry more |
 
 use super::capacity;
-use super::checks::{self, DiskProbe, Finding, Follower, Gaps, Others, Scene, Severity, Verdict, percent};
+use super::checks::{
+    self, DiskProbe, Finding, Follower, Gaps, Others, Scene, Severity, Sleeps, Verdict, percent,
+};
 use super::cost::{self, WITHOUT_DISCARD, time};
 use super::machine::{Cpu, counted, cpus_of};
 use super::placement::{Policy, SHARDS_AUTO_MAX, SPARE_CORES};
@@ -320,7 +322,7 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         change,
     };
     let more_cores = || remedy(findings, "cpu.overcommit");
-    let nothing_spins = needs.spinning.is_empty();
+    let nothing_spins = needs.work.iter().all(|work| work.sleeps == Sleeps::AtOnce);
     let woken = |change| {
         let text = format!("no loop spins (cpu.wait): an order also waits for a wake-up of {}", scene.wake());
         nothing_spins.then(|| limit(Kind::WakeUps, Touches::P50, scene.wake_ns(), text, change))
@@ -369,9 +371,10 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
             (Kind::Cores, Touches::P99, more_cores())
         };
         causes.push(limit(kind, touches, scene.wake_ns(), text, change));
-    } else if machine.quota_milli.is_none() {
-        let change = "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs";
-        causes.extend(woken(Some(change.to_owned())));
+    } else {
+        // What spins uses up a quota.
+        let spin = || "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs".to_owned();
+        causes.extend(woken(remedy(findings, "cpu.cgroup_quota").or_else(|| Some(spin()))));
     }
     causes
 }
@@ -413,9 +416,15 @@ fn spin_first(scene: &Scene<'_>, bought: Option<String>) -> Option<String> {
 
 /// What it costs that some loops spin, or that none does.
 fn spinning(scene: &Scene<'_>) -> String {
-    match scene.needs.spinning.as_slice() {
-        [] => format!("nothing spins, so an order also waits for a wake-up of {}", scene.wake()),
-        names => format!("{} spins all the same, and the others share what is left", names.join(", ")),
+    let that_sleep = |how| scene.needs.that_sleep(how).join(", ");
+    let (never, later) = (that_sleep(Sleeps::Never), that_sleep(Sleeps::AfterSpinning));
+    match (never.as_str(), later.as_str()) {
+        ("", "") => format!("nothing spins, so an order also waits for a wake-up of {}", scene.wake()),
+        ("", names) => format!(
+            "{names} spins for some 50 µs before it sleeps, and an order after that waits for a wake-up of {}",
+            scene.wake()
+        ),
+        (names, _) => format!("{names} spins all the same, and the others share what is left"),
     }
 }
 

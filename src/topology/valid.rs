@@ -129,8 +129,7 @@ mod tests {
     /// The verdict on a shard on CPU 0 and a reader on CPU 1.
     fn judged(cpus: usize, jitter: Option<Vec<Gaps>>) -> Option<Valid> {
         let pinned = [("sm0", 0), ("r1", 1)];
-        let pinned =
-            pinned.map(|(name, cpu)| Pinned { name: name.to_owned(), cpu, is_hot: cpu == 0, spins: false });
+        let pinned = pinned.map(|(name, cpu)| Pinned { name: name.to_owned(), cpu, is_hot: cpu == 0 });
         let (machine, mut needs) = (plain(cpus), needs("sm@0 r@1"));
         needs.pinned = pinned.to_vec();
         let probes = Probes { jitter, ..Probes::none("no") };

@@ -47,12 +47,7 @@ const LOG_UNIT_BYTES: u64 = 4_096;
 pub(crate) fn needs(plan: &Plan) -> Needs {
     let loops = &plan.topology.loops;
     let pinned = loops.iter().filter_map(|core| {
-        Some(Pinned {
-            name: core.name.clone(),
-            cpu: core.cpu?,
-            is_hot: core.shard.is_some() || core.ingress,
-            spins: core.wait != Wait::Park,
-        })
+        Some(Pinned { name: core.name.clone(), cpu: core.cpu?, is_hot: core.shard.is_some() || core.ingress })
     });
     Needs {
         pinned: pinned.collect(),
@@ -67,7 +62,6 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         journal_cpu: plan.topology.journal_cpu,
         journal_asks_for_real_time: plan.topology.journal_may_be_real_time(),
         policy: plan.topology.policy,
-        spinning: loops.iter().filter(|core| core.wait != Wait::Park).map(|core| core.name.clone()).collect(),
         durable: plan.durability == Durability::Durable,
         free_bytes: plan.disk_free_min.saturating_add(SEGMENTS_AHEAD.saturating_mul(plan.segment_bytes)),
         segment_bytes: plan.segment_bytes,

@@ -446,7 +446,7 @@ fn what_has_no_core_of_its_own_comes_off_the_orders_a_second_by_its_amount() {
     let disk = local_disk();
     let stat = |busy: u64| format!("cpu  0\ncpu0 {busy} 0 0 {} 0 0 0 0\n", 1_000 - busy);
     let mut needs = needs("sm@0 r@1");
-    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
+    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true }];
     let mut probes = Probes::none("no");
     probes.signature_ns = Ok(SIGNATURE_NS);
     probes.disk = Ok(disk);

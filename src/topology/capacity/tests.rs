@@ -51,7 +51,6 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         journal_cpu: None,
         journal_asks_for_real_time: false,
         policy: Policy::Auto,
-        spinning: Vec::new(),
         durable: true,
         free_bytes: 0,
         segment_bytes: 64 << 20,

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::gaps::{GAP_P99_MAX_NS, without_writers};
 use super::interrupts::{interrupts, irqbalance};
-use super::{Finding, Fix, Gaps, Others, Scene, Severity};
+use super::{Finding, Fix, Gaps, LoopWork, Others, Scene, Severity, Sleeps};
 use crate::topology::cost;
 use crate::topology::list;
 use crate::topology::machine::{Card, Cpu, counted, cpus_of};
@@ -57,9 +57,10 @@ fn overcommit(scene: &Scene<'_>) -> Finding {
     );
     let by_quota = if scene.machine.quota_milli.is_some() { " (by the quota)" } else { "" };
     let missing = counted(needed.saturating_sub(cores), "core");
-    let costs = match scene.needs.spinning.as_slice() {
-        [] => format!("{} an order for a wake-up", cost::time(scene.wake_ns())),
-        _ => format!("up to {} an order, while what spins has its core", cost::time(cost::SLICE_NS)),
+    let costs = if scene.needs.that_sleep(Sleeps::Never).is_empty() {
+        format!("{} an order for a wake-up", cost::time(scene.wake_ns()))
+    } else {
+        format!("up to {} an order, while what spins has its core", cost::time(cost::SLICE_NS))
     };
     finding
         .judged(needed <= cores, format!("{}{by_quota}", counted(cores, "core")))
@@ -141,7 +142,8 @@ fn without_callbacks(scene: &Scene<'_>, command_line: &str) -> Vec<usize> {
 /// What keeps other work off the hot CPUs: three switches of the kernel's command line.
 fn apart(scene: &Scene<'_>) -> Vec<Finding> {
     let hot = scene.needs.hot();
-    let spins = scene.needs.pinned.iter().any(|thread| thread.is_hot && thread.spins);
+    let is_hot = |work: &&LoopWork| work.cpu.is_some_and(|cpu| hot.contains(&cpu));
+    let spins = scene.needs.work.iter().filter(is_hot).any(|work| work.sleeps != Sleeps::AtOnce);
     let severity = if spins { Severity::Warning } else { Severity::Info };
     let of = |mark: fn(&Cpu) -> bool| -> Vec<usize> {
         scene.machine.cpus.iter().filter(|cpu| mark(cpu)).map(|cpu| cpu.id).collect()

@@ -2,26 +2,33 @@
 
 use super::*;
 use crate::topology::capacity::tests::Silent;
-use crate::topology::checks::{Named, Needs, Pinned, Probes};
+use crate::topology::checks::{LoopWork, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 mod disk_use;
+mod woken;
 
-/// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to.
+/// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to. What a loop carries is said only
+/// by its name: no remedy here is about that.
 fn needs(cpus: usize, shards: usize, policy: Policy, spin: bool) -> Needs {
     let names: Vec<String> = (0..shards).map(|shard| format!("shard{shard}")).collect();
-    let pinned = names.iter().cloned().chain(["reader".to_owned()]).enumerate().map(|(cpu, name)| Pinned {
-        is_hot: name != "reader",
-        spins: spin && name != "reader",
-        name,
-        cpu,
+    let is_pinned = policy != Policy::Unpinned && shards < cpus;
+    let names: Vec<String> = names.into_iter().chain(["reader".to_owned()]).collect();
+    let pinned = names.iter().cloned().enumerate().filter(|_| is_pinned);
+    let work = names.iter().enumerate().map(|(cpu, name)| LoopWork {
+        name: name.clone(),
+        cpu: is_pinned.then_some(cpu),
+        sockets: false,
+        shard: false,
+        follows: None,
+        sleeps: if spin && name != "reader" { Sleeps::Never } else { Sleeps::AtOnce },
     });
     Needs {
-        pinned: if policy == Policy::Unpinned || cpus <= shards { Vec::new() } else { pinned.collect() },
+        pinned: pinned.map(|(cpu, name)| Pinned { is_hot: name != "reader", name, cpu }).collect(),
         loops: shards + 1,
+        work: work.collect(),
         shards,
         policy,
-        spinning: if spin { names } else { Vec::new() },
         ..capacity::tests::needs("")
     }
 }
@@ -339,7 +346,9 @@ fn loops_for_ingress_are_what_is_changed_where_orders_come_in_there() {
         (2, "sm sm s r", false, "cpu.shards=1 leaves more to each", ""),
     ] {
         let mut needs = capacity::tests::needs(shape);
-        needs.spinning.extend(spins.then(|| "m0".to_owned()));
+        if spins {
+            needs.work[0].sleeps = Sleeps::Never;
+        }
         let came = limits(cpus, &needs, &Probes::none("no"));
         let told = |limit: &&Limit| limit.text.contains(text);
         let limit = came.iter().find(told).unwrap_or_else(|| panic!("{shape}: {came:?}"));
@@ -487,13 +496,13 @@ fn the_condition_of_gaps_tells_the_cpu_that_lost_most_and_not_the_one_with_the_l
 #[test]
 fn where_nothing_limits_it_is_said_what_is_full_first() {
     let mut needs = needs(4, 1, Policy::Auto, true);
-    needs.work = vec![checks::LoopWork {
+    needs.work = vec![LoopWork {
         name: "shard0".to_owned(),
         cpu: Some(1),
         sockets: true,
         shard: true,
         follows: None,
-        sleeps: checks::Sleeps::AfterSpinning,
+        sleeps: Sleeps::AfterSpinning,
     }];
     let mut probes = Probes::none("no");
     probes.signature_ns = Ok(26_000);

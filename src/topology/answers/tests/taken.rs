@@ -6,7 +6,7 @@ use super::*;
 fn a_cpu_that_was_taken_is_told_where_orders_wait_longer_for_it_than_for_each_other() {
     let machine = plain(2);
     let mut needs = needs("sm@0 r@1");
-    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins: false }];
+    needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true }];
     for (cpu, threads, host, wait_p99_ns, slow, slowest) in [
         (
             0,
@@ -105,8 +105,7 @@ fn a_cpu_that_others_have_stands_before_what_an_order_needs_by_itself() {
     ] {
         let (machine, mut needs) = (plain(4), needs("sm@0 r@1"));
         needs.work[0].sleeps = sleeps;
-        let spins = sleeps == Sleeps::Never;
-        needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true, spins }];
+        needs.pinned = vec![Pinned { name: "sm0".to_owned(), cpu: 0, is_hot: true }];
         let mut probes = Probes::none("no");
         probes.signature_ns = Ok(SIGNATURE_NS);
         let stat = |busy: u64, idle: u64| format!("cpu  0\ncpu0 {busy} 0 0 {idle} 0 0 0 0\n");
