@@ -9,7 +9,7 @@
 //! | `unpinned` | any |
 //!
 //! Isolated CPUs come first: whoever isolated them meant them for this. On a machine that has a core
-//! to spare, the lowest one (of the slow kind, if there are two) is left to the system.
+//! to spare, the lowest one that is not isolated (of the slow kind, if there are two) is left to the system.
 
 use std::cmp::Reverse;
 
@@ -88,16 +88,19 @@ pub fn order(machine: &Machine, policy: Policy, loops: usize) -> Vec<usize> {
         cpus.sort_by_key(|cpu| (thread_no(machine, cpu), rank(cpu), spread(cpu), cache(cpu), cpu.core()));
     }
     let mut order: Vec<usize> = cpus.iter().map(|cpu| cpu.id).collect();
-    if !has_isolated && loops + SPARE_CORES <= machine.cores() {
+    if loops + SPARE_CORES <= machine.cores() {
         leave_to_the_system(machine, &mut order);
     }
     order
 }
 
-/// Moves the threads of the lowest core, a slow one's if there are slow ones, to the end of `order`.
+/// Moves the threads of the lowest core of which none is isolated, a slow one's if there are slow ones, to the end of
+/// `order`.
 fn leave_to_the_system(machine: &Machine, order: &mut [usize]) {
-    let lowest = machine.usable().map(|cpu| (!cpu.efficient, cpu.core())).min().map(|(_, core)| core);
-    order.sort_by_key(|&id| machine.cpu(id).map(Cpu::core) == lowest);
+    let isolated: Vec<usize> = machine.usable().filter(|cpu| cpu.isolated).map(Cpu::core).collect();
+    let shared = machine.usable().filter(|cpu| !isolated.contains(&cpu.core()));
+    let Some((_, lowest)) = shared.map(|cpu| (!cpu.efficient, cpu.core())).min() else { return };
+    order.sort_by_key(|&id| machine.cpu(id).map(Cpu::core) == Some(lowest));
 }
 
 /// Moves the CPU that is named for the journal's thread to the end of `order`: a loop that nobody named has it only if
@@ -300,6 +303,25 @@ mod tests {
         assert_eq!(first(Policy::Pack, 3), [1, 2, 3, 9, 10, 11]);
         // None to spare: it begins with the first one.
         assert_eq!(first(Policy::Auto, 8), [0, 1, 2, 3, 4, 5]);
+    }
+
+    #[test]
+    fn the_system_keeps_a_core_beside_those_that_are_isolated() {
+        for (cpus, isolated, loops, expected) in [
+            (4, vec![1], 2, vec![1, 2, 3, 0]),
+            (5, vec![1, 2], 3, vec![1, 2, 3, 4, 0]),
+            (8, vec![7], 4, vec![7, 1, 2, 3, 4, 5, 6, 0]),
+            (8, vec![0, 1], 4, vec![0, 1, 3, 4, 5, 6, 7, 2]),
+            // None to spare, or none that is not isolated.
+            (4, vec![1], 3, vec![1, 0, 2, 3]),
+            (4, vec![0, 1, 2, 3], 2, vec![0, 1, 2, 3]),
+        ] {
+            let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+            for cpu in &mut machine.cpus {
+                cpu.isolated = isolated.contains(&cpu.id);
+            }
+            assert_eq!(order(&machine, Policy::Auto, loops), expected, "{isolated:?} of {cpus}");
+        }
     }
 
     #[test]
