@@ -54,6 +54,35 @@ fn the_script_mends_what_it_can_does_nothing_twice_and_is_taken_back() {
 }
 
 #[test]
+fn a_clock_that_is_read_without_a_system_call_is_not_switched() {
+    let (_folder, path) = unpacked("desktop");
+    let switch = "clocksource0/current_clocksource tsc\n";
+    for (current, available, passes, switches) in [
+        ("tsc", "tsc hpet acpi_pm", true, false),
+        ("kvm-clock", "kvm-clock tsc acpi_pm", true, false),
+        (
+            "hyperv_clocksource_tsc_page",
+            "hyperv_clocksource_tsc_page tsc hyperv_clocksource_msr",
+            true,
+            false,
+        ),
+        ("arch_sys_counter", "arch_sys_counter", true, false),
+        ("hyperv_clocksource_msr", "hyperv_clocksource_msr tsc", false, true),
+        ("xen", "xen tsc hpet", false, true),
+        ("acpi_pm", "tsc acpi_pm", false, true),
+        // The kernel found the tsc unfit.
+        ("hpet", "hpet acpi_pm", false, false),
+    ] {
+        let folder = Path::new(&path).join("sys/devices/system/clocksource/clocksource0");
+        std::fs::write(folder.join("current_clocksource"), current).unwrap();
+        std::fs::write(folder.join("available_clocksource"), available).unwrap();
+        assert!(conditions(&path).contains(&("time.clocksource".to_owned(), passes)), "{current}");
+        let script = outcry_succeeds(&["tune", "--machine", &path]);
+        assert_eq!(script.contains(switch), switches, "{current}");
+    }
+}
+
+#[test]
 fn what_cannot_be_taken_back_stays_kept() {
     let folder = folder();
     let (kept, one) = (folder.path().join("kept"), folder.path().join("one"));
