@@ -438,7 +438,7 @@ fn a_control_groups_limits_count_where_they_can_be_reached() {
     }
     write("proc/meminfo", "MemTotal: 196608000 kB\nMemAvailable: 190000000 kB\nSwapTotal: 0 kB\n");
     for (limit, severity, current) in [
-        ("1610612736", "Warning", "1536 MiB for the control group (memory.max)"),
+        ("1610612736", "Warning", "1536 MiB left to the control group (memory.max)"),
         ("536870912", "Fatal", "allowed: up to 512 MiB on this machine"),
     ] {
         write("sys/fs/cgroup/memory.max", limit);

@@ -70,7 +70,7 @@ pub fn held_bytes(files: &dyn Files) -> u64 {
 /// The memory that a process can take before the kernel ends one to get some back; none if the kernel does not say.
 #[must_use]
 pub fn available_bytes(files: &dyn Files) -> Option<u64> {
-    Some(meminfo(files, "MemAvailable")?.min(group_limit(files).unwrap_or(u64::MAX)))
+    Some(meminfo(files, "MemAvailable")?.min(group_room(files).unwrap_or(u64::MAX)))
 }
 
 /// A row `name: 7 kB` in bytes.
@@ -85,6 +85,26 @@ fn group_limit(files: &dyn Files) -> Option<u64> {
     let of = |path: &str| files.number(path).filter(|bytes| *bytes < NO_LIMIT_BYTES);
     let newer = groups_above(files).into_iter().filter_map(|group| of(&format!("{group}/memory.max"))).min();
     newer.or_else(|| of("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+}
+
+/// What is left of the limits of this process's control group and of those above it, the least of it: others in them use
+/// the same memory. Files' pages that were not used lately are none of it, for the kernel drops them first.
+fn group_room(files: &dyn Files) -> Option<u64> {
+    let left = |limit: &str, used: &str, stat: &str, row: &str| {
+        let limit = files.number(limit).filter(|bytes| *bytes < NO_LIMIT_BYTES)?;
+        let stat = files.text(stat).unwrap_or_default();
+        let dropped = stat.lines().find_map(|line| line.strip_prefix(row)?.trim().parse().ok());
+        let used = files.number(used).unwrap_or(0).saturating_sub(dropped.unwrap_or(0));
+        Some(limit.saturating_sub(used))
+    };
+    let newer = groups_above(files).into_iter().filter_map(|group| {
+        let of = |name: &str| format!("{group}/memory.{name}");
+        left(&of("max"), &of("current"), &of("stat"), "inactive_file ")
+    });
+    newer.min().or_else(|| {
+        let of = |name: &str| format!("/sys/fs/cgroup/memory/memory.{name}");
+        left(&of("limit_in_bytes"), &of("usage_in_bytes"), &of("stat"), "total_inactive_file ")
+    })
 }
 
 fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
@@ -164,22 +184,18 @@ fn room(scene: &Scene<'_>) -> Finding {
     );
     let fix =
         Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
-    let limit = group_limit(scene.files);
     match (fault, meminfo(scene.files, "MemAvailable")) {
         (Some(fault), _) => finding.judged(false, fault).costing("the start is refused").mended_by(vec![fix]),
         (None, None) => finding.unreadable("/proc/meminfo"),
         (None, Some(free)) => {
-            let had = free + held.unwrap_or(0);
-            let (free, current) = match (limit.filter(|limit| *limit < had), held) {
-                (Some(limit), _) => {
-                    (limit, format!("{} MiB for the control group (memory.max)", limit >> 20))
-                }
-                (None, Some(held)) => {
-                    (had, format!("{} MiB available, {} MiB held already", free >> 20, held >> 20))
-                }
-                (None, None) => (had, format!("{} MiB available", free >> 20)),
+            let (free, whose) = match group_room(scene.files).filter(|room| *room < free) {
+                Some(room) => (room, "left to the control group (memory.max)"),
+                None => (free, "available"),
             };
-            finding.judged(needed <= free, current).short_by(needed, free, Unit::MiB).mended_by(vec![fix])
+            let had = free + held.unwrap_or(0);
+            let held = held.map_or_else(String::new, |held| format!(", {} MiB held already", held >> 20));
+            let current = format!("{} MiB {whose}{held}", free >> 20);
+            finding.judged(needed <= had, current).short_by(needed, had, Unit::MiB).mended_by(vec![fix])
         }
     }
 }
@@ -356,6 +372,78 @@ mod tests {
             let finding = room(&scene);
             let told = (finding.verdict == Verdict::Passed, finding.current.as_str());
             assert_eq!(told, (passed, current), "{needed_mib}");
+        }
+    }
+
+    /// A machine with 4 GiB available, in a control group with these files.
+    struct Group(&'static [(&'static str, &'static str)]);
+
+    impl Files for Group {
+        fn text(&self, path: &str) -> Result<String, String> {
+            let found = self.0.iter().find(|(end, _)| path.ends_with(end));
+            match path {
+                "/proc/self/cgroup" => Ok("0::/slice/pod\n".to_owned()),
+                _ => match found {
+                    Some((_, text)) => Ok((*text).to_owned()),
+                    None => Memory { available_mib: 4_096 }.text(path),
+                },
+            }
+        }
+
+        fn names(&self, _: &str) -> Vec<String> {
+            Vec::new()
+        }
+    }
+
+    #[test]
+    fn others_in_a_control_group_use_its_limit_too() {
+        const DROPPED: &str = "anon 0\ninactive_file 1073741824\nactive_file 7\n";
+        for (group, available_mib, running) in [
+            (Group(&[]), 4_096, "4096 MiB available, 1024 MiB held already"),
+            (Group(&[("pod/memory.max", "max")]), 4_096, "4096 MiB available, 1024 MiB held already"),
+            (
+                Group(&[("pod/memory.max", "3221225472")]),
+                3_072,
+                "3072 MiB left to the control group (memory.max), 1024 MiB held already",
+            ),
+            // Two GiB are used.
+            (
+                Group(&[("slice/memory.max", "3221225472"), ("slice/memory.current", "2147483648")]),
+                1_024,
+                "1024 MiB left to the control group (memory.max), 1024 MiB held already",
+            ),
+            // One of them is of files, which the kernel drops.
+            (
+                Group(&[
+                    ("slice/memory.max", "3221225472"),
+                    ("slice/memory.current", "2147483648"),
+                    ("slice/memory.stat", DROPPED),
+                ]),
+                2_048,
+                "2048 MiB left to the control group (memory.max), 1024 MiB held already",
+            ),
+            // The limit was lowered meanwhile; and version 1.
+            (
+                Group(&[
+                    ("memory/memory.limit_in_bytes", "1073741824"),
+                    ("memory/memory.usage_in_bytes", "2147483648"),
+                ]),
+                0,
+                "0 MiB left to the control group (memory.max), 1024 MiB held already",
+            ),
+        ] {
+            assert_eq!(available_bytes(&group).map(|bytes| bytes >> 20), Some(available_mib), "{running}");
+            let mut needs = needs("sm@0 r@1");
+            needs.memory_bytes = (available_mib + 1_024) << 20;
+            let mut probes = Probes::none("no");
+            probes.held_bytes = Some(held_bytes(&group));
+            // What it holds itself is in the group's use.
+            for (more, verdict) in [(0, Verdict::Passed), (1 << 20, Verdict::Failed)] {
+                needs.memory_bytes += more;
+                let scene = Scene { files: &group, machine: &plain(2), needs: &needs, probes: &probes };
+                let finding = room(&scene);
+                assert_eq!((finding.verdict, finding.current.as_str()), (verdict, running));
+            }
         }
     }
 }
