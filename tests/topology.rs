@@ -263,6 +263,17 @@ fn a_plan_for_more_cpus_is_made_as_if_there_were_so_many() {
     assert!(said(&refused).contains("--plan: got 0; allowed: 1 to 1024 CPUs"), "{}", said(&refused));
     let refused = outcry(&["topology", "--machine", "/nonexistent"]);
     assert!(!refused.status.success() && said(&refused).contains("--machine: /nonexistent has neither"));
+    let (folder, path) = unpacked("single");
+    for (cpus, count) in [("0-1024", 1_025), ("0-8191", 8_192)] {
+        let status = format!("Cpus_allowed_list:\t{cpus}\n");
+        std::fs::write(folder.path().join("proc/self/status"), status).unwrap();
+        std::fs::write(folder.path().join("sys/devices/system/cpu/online"), format!("{cpus}\n")).unwrap();
+        for command in ["topology", "check", "tune"] {
+            let refused = outcry(&[command, "--machine", &path]);
+            let told = format!("has {count} CPUs; allowed: up to 1024");
+            assert!(!refused.status.success() && said(&refused).contains(&told), "{}", said(&refused));
+        }
+    }
 }
 
 #[test]

@@ -28,9 +28,9 @@ use crate::topology::placement::Row;
 use crate::topology::valid::{self, Valid};
 use crate::topology::{Files, list, table, tune as script};
 
-/// The most CPUs that a plan can be asked for: as many as Linux's CPU set holds (`CPU_SETSIZE`). The time to place them
-/// grows with more than the square of their number, and is below a second up to here.
-const PLAN_CPUS_MAX: usize = 1_024;
+/// The most CPUs of a machine that is not this one: as many as Linux's CPU set holds (`CPU_SETSIZE`). The time to place
+/// loops on them grows with more than the square of their number, and is below a second up to here.
+const PLANNED_CPUS_MAX: usize = 1_024;
 
 /// What the words of the plan's table mean.
 const WORDS: &str = "ingress: connections, parsing and signature checks; shard: the books of some markets; registrar: markets, wallets \
@@ -122,19 +122,25 @@ fn machine_at(folder: Option<&Path>) -> Result<(Below, Machine), String> {
         ));
     }
     let machine = Machine::read(&files, &[0]);
-    Ok((files, machine))
+    match machine.cpus.len() {
+        count if count <= PLANNED_CPUS_MAX => Ok((files, machine)),
+        count => Err(format!(
+            "--machine: {} has {count} CPUs; allowed: up to {PLANNED_CPUS_MAX}",
+            folder.display()
+        )),
+    }
 }
 
 /// Does `topology`.
 pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
     let look = match args.plan {
         None => Look::at(&args.config, args.machine.as_ref())?,
-        Some(count) if (1..=PLAN_CPUS_MAX).contains(&count) => {
+        Some(count) if (1..=PLANNED_CPUS_MAX).contains(&count) => {
             let machine = Machine::plain(&(0..count).collect::<Vec<_>>());
             let plan = plan::plan_for(&args.config.options()?, Start::default(), &machine)?;
             Look { files: Below::folder(Path::new("/nonexistent")), machine, plan, is_here: false }
         }
-        Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLAN_CPUS_MAX} CPUs")),
+        Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLANNED_CPUS_MAX} CPUs")),
     };
     let mut probes = not_tried();
     if args.machine.is_none() {
