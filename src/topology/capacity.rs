@@ -19,6 +19,7 @@ use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
+use super::placement::Policy;
 
 /// An order's CPU time on a loop with sockets, all but its signature check.
 pub const REST_NS: u64 = 9_700;
@@ -338,8 +339,15 @@ impl Capacity {
             let needs = scene.needs;
             let (carriers, carriers_max) = needs.carriers();
             let has_own_cores = self.shared().is_none();
+            // Loops that only nobody pinned have a core each here.
+            let are_cores_here =
+                needs.policy == Policy::Unpinned && needs.loops <= scene.machine.distinct(Cpu::core);
             let idle = limit::idle_for_orders(scene);
             let feeds = needs.work.iter().filter(|work| work.follows == Some(Follower::Feed)).count();
+            let auto = match needs.policy {
+                Policy::Explicit => String::new(),
+                _ => format!(": auto makes one with 2 to {} cores, two with {}", 4 + feeds, 5 + feeds),
+            };
             let more = (carriers + idle).min(carriers_max);
             if has_own_cores && carriers < more {
                 let full_at = rounded(orders_of(needs, more, self.order_ns));
@@ -347,6 +355,8 @@ impl Capacity {
                 free.push(format!("{settings} for about {full_at}, on cores that are here"));
             } else if has_own_cores {
                 free.extend(self.one_more(scene));
+            } else if are_cores_here {
+                free.push("cpu.policy=auto, so that each loop has a core that is here".to_owned());
             }
             if !self.knows_signers {
                 free.extend(if_signers_are_known(scene).map(|most| {
@@ -354,17 +364,17 @@ impl Capacity {
                 }));
             }
             bought.extend(match (has_own_cores, needs.ingress()) {
+                (false, _) if are_cores_here => None,
                 (false, _) => Some("a core for each loop".to_owned()),
                 // Cores that nobody uses are here already.
                 (true, _) if idle != 0 => None,
                 (true, 1..) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
                 (true, 0) => Some(format!(
-                    "about {} for each shard more that has a core of its own (say so by cpu.shards: auto makes one with 2 to \
-                     {} cores, two with {}), until the reader is full at {} without any reads; without one it only shares: it \
-                     gets what other loops, the journal and the system leave, and orders wait for turns, up to {}",
+                    "about {} for each shard more that has a core of its own (say so by {}{auto}), until the reader is full \
+                     at {} without any reads; without one it only shares: it gets what other loops, the journal and the system \
+                     leave, and orders wait for turns, up to {}",
                     rounded(SECOND_NS / self.order_ns.max(1)),
-                    4 + feeds,
-                    5 + feeds,
+                    needs.shards_setting(),
                     rounded(SECOND_NS / READER_NS),
                     cost::time(cost::SLICE_NS)
                 )),

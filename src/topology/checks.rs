@@ -335,7 +335,25 @@ impl Needs {
     /// The setting that says how many loops take orders.
     #[must_use]
     pub fn carriers_setting(&self) -> &'static str {
-        if self.ingress() == 0 { "cpu.shards" } else { "cpu.ingress" }
+        if self.ingress() == 0 { self.shards_setting() } else { "cpu.ingress" }
+    }
+
+    /// Whether shards' CPUs are named: then a start refuses more shards than names, or fewer.
+    fn names_shards(&self) -> bool {
+        self.policy == Policy::Explicit && self.work.iter().any(|work| work.shard && work.cpu.is_some())
+    }
+
+    /// The setting that says how many shards there are.
+    #[must_use]
+    pub fn shards_setting(&self) -> &'static str {
+        if self.names_shards() { "cpu.shards with cpu.shard_cpus" } else { "cpu.shards" }
+    }
+
+    /// The settings that make `count` shards.
+    #[must_use]
+    pub fn settings_of_shards(&self, count: usize) -> String {
+        let named = format!(" with {} in cpu.shard_cpus", counted(count, "CPU"));
+        format!("cpu.shards={count}{}", if self.names_shards() { named } else { String::new() })
     }
 
     /// The settings that let `count` loops take orders.
@@ -344,9 +362,12 @@ impl Needs {
         if self.policy == Policy::Explicit && self.ingress() != 0 {
             return format!("{count} CPUs in cpu.ingress");
         }
-        let log = self.log_raised.get(count).copied().flatten().filter(|_| self.ingress() == 0);
+        if self.ingress() != 0 {
+            return format!("cpu.ingress={count}");
+        }
+        let log = self.log_raised.get(count).copied().flatten();
         let log = log.map_or_else(String::new, |bytes| format!(" and journal.log_bytes={bytes}"));
-        format!("{}={count}{log}", self.carriers_setting())
+        format!("{}{log}", self.settings_of_shards(count))
     }
 
     /// The setting with which no loop sleeps that orders wait for.

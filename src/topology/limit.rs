@@ -435,7 +435,7 @@ fn fewer(scene: &Scene<'_>) -> Option<String> {
         let others = needs.loops - needs.shards;
         let room = scene.machine.cores().saturating_sub(others + SPARE_CORES).max(1);
         let shards = if room < needs.shards { room } else { 1 };
-        return Some(format!("cpu.shards={shards} leaves more to each"));
+        return Some(format!("{} leaves more to each", needs.settings_of_shards(shards)));
     }
     let has_feed = needs.work.iter().any(|work| work.follows == Some(Follower::Feed));
     let apart = [(needs.ingress() != 0, "cpu.ingress"), (has_feed, "cpu.feed")];
@@ -495,7 +495,7 @@ fn one_core(scene: &Scene<'_>, but_for_the_slowest: bool) -> Limit {
     let cap = match idle {
         0 => String::new(),
         _ if needs.ingress() != 0 => format!("; {idle_cores} {have} no loop"),
-        _ if needs.shards == SHARDS_AUTO_MAX => {
+        _ if needs.shards == SHARDS_AUTO_MAX && needs.policy != Policy::Explicit => {
             format!("; auto makes no more than {SHARDS_AUTO_MAX} (cpu.shards), so {idle_cores} {have} none")
         }
         _ => format!("; {idle_cores} {have} none"),

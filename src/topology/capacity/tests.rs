@@ -254,6 +254,39 @@ fn the_advice_of_more_shards_names_a_log_that_holds_them() {
 }
 
 #[test]
+fn advice_names_the_settings_of_the_policy_there_is() {
+    let auto = "cpu.policy=auto, so that each loop has a core that is here";
+    let (named, known) =
+        ("cpu.shards=5 with 5 CPUs in cpu.shard_cpus for about 140,000, on cores that", KNOWN_SETTING);
+    let (apart, faster) = ("2 CPUs in cpu.ingress for about 56,000", "faster cores");
+    let by_names = "about 28,000 for each shard more that has a core of its own (say so by cpu.shards with cpu.shard_cpus), ";
+    for (cpus, policy, shape, free, bought) in [
+        (8, Policy::Explicit, "sm@1 sm@2 r@3", vec![named, known], vec![faster]),
+        (
+            8,
+            Policy::Explicit,
+            "m@1 s@2 r@3",
+            vec!["4 CPUs in cpu.ingress for about 112,000", known],
+            vec![faster],
+        ),
+        (4, Policy::Explicit, "m@1 s@2 r@3", vec![apart, known], vec!["more cores", faster]),
+        (2, Policy::Explicit, "sm@0 r@1", vec![known], vec![by_names, faster]),
+        (12, Policy::Unpinned, "sm sm sm sm r", vec![auto, known], vec![faster]),
+        (5, Policy::Unpinned, "sm sm sm sm r", vec![auto, known], vec![faster]),
+        (4, Policy::Unpinned, "sm sm sm sm r", vec![known], vec!["a core for each loop", faster]),
+    ] {
+        let came = capacity(&plain(cpus), &Needs { policy, ..needs(shape) });
+        for (said, starts) in [(came.free, free), (came.bought, bought)] {
+            let is_so = |(said, start): (&String, &str)| said.starts_with(start);
+            assert!(
+                said.len() == starts.len() && said.iter().zip(starts).all(is_so),
+                "{cpus} {shape}: {said:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn it_reads_as_people_say_it() {
     let came = capacity(&plain(16), &needs("sm@1 sm@2 sm@3 sm@4 r@5"));
     assert_eq!(

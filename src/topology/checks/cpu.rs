@@ -73,7 +73,10 @@ fn more_cores(scene: &Scene<'_>) -> String {
     // One CPU carries the reader's loop as well; with more it has its own.
     let needed = scene.needs.loops.max(scene.needs.shards + 1) + SPARE_CORES;
     let shards = scene.needs.shards;
-    let fewer = if 1 < shards { ", or fewer shards (cpu.shards)" } else { "" };
+    let fewer = match scene.needs.shards_setting() {
+        setting if 1 < shards => format!(", or fewer shards ({setting})"),
+        _ => String::new(),
+    };
     let lift = lifting(scene, needed);
     let what = match (lift, scene.machine.quota_milli) {
         (None, Some(_)) => format!("a quota of {needed} CPUs or none"),
@@ -112,9 +115,12 @@ fn smt(scene: &Scene<'_>) -> Finding {
         let shares = |cpu: usize| cpu != one.cpu && core(cpu) == core(one.cpu);
         if let Some(other) = pinned[..index].iter().find(|other| shares(other.cpu)) {
             let current = format!("cpus {} and {}: {}, {}", other.cpu, one.cpu, other.name, one.name);
-            return finding.judged(false, current).mended_by(vec![Fix::Advice(
-                "fewer shards, or name CPUs of different cores (cpu.policy=explicit)".into(),
-            )]);
+            let advice = if scene.needs.loops <= scene.machine.distinct(Cpu::core) {
+                "cpu.policy=auto, or CPUs of different cores (cpu.policy=explicit)".to_owned()
+            } else {
+                more_cores(scene)
+            };
+            return finding.judged(false, current).mended_by(vec![Fix::Advice(advice)]);
         }
     }
     let threads = scene.machine.usable().map(|cpu| cpu.threads.len()).max().unwrap_or(1);

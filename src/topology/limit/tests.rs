@@ -6,6 +6,7 @@ use crate::topology::checks::{LoopWork, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 mod disk_use;
+mod shared_cores;
 mod woken;
 
 /// `shards` and a reader, pinned from CPU 0 on if they can be; shards spin if they are to. What a loop carries is said only
