@@ -21,7 +21,8 @@
 //!
 //! - The **newer** `updatedAt` wins, whichever was read first. What the newer text of an event does
 //!   not mention stays: a market carries an abridged copy of its event. Where several older texts
-//!   mention it, the order in which they are read decides whose value stays.
+//!   mention it, the order in which they are read decides whose value stays. Of a market that the exchange
+//!   has, what a text of the same instant does not mention stays; an older one only names its event, if it has none.
 //! - **Unknown fields survive**: texts are the raw JSON, less the blanks between tokens and the
 //!   nested `events` (in a market) and `markets` (in an event).
 //! - Reading the same file twice changes nothing, and nothing that is read ever changes a live

@@ -6,6 +6,7 @@ use super::market::ImportedMarket;
 use super::number::decimal;
 use super::{Moment, Refused};
 use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
+use std::cmp::Ordering;
 
 /// What the text of an imported event or item changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -73,8 +74,6 @@ pub struct KnownMarket<'a> {
 /// What an imported market changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MarketStep {
-    /// It is new.
-    Add,
     /// Something changes.
     Update(MarketUpdate),
     /// Nothing.
@@ -88,7 +87,7 @@ pub enum MarketStep {
 pub struct MarketUpdate {
     /// The new text, if it differs.
     pub text: Option<String>,
-    /// The event's number, if the market had none or another.
+    /// The event's number, if the market had none, or another and the text is not older.
     pub event: Option<u32>,
     /// The new tick, if the text is new and names one and the market is not live.
     pub tick: Option<Tick>,
@@ -104,24 +103,30 @@ pub struct MarketUpdate {
 /// What `market` changes, given what the exchange knows of it. `event` is the registry number of
 /// the event that the row names.
 ///
+/// The newer text stays, and of two of the same instant the one that comes now with the fields that only the other has:
+/// an event often holds an abridged copy of its market. An older row only names the event of a market that has none.
+///
 /// Closing and the result go by the market's state, not by whether the text is new: a market that
 /// trades on past its end costs its traders money, so a row that says closed closes it each time
 /// the row comes, even if the operator had opened it again. A tick costs nobody anything, so an
 /// unchanged text leaves the operator's tick alone. Nothing is lost by that: the exchange writes a
 /// text only after everything that the text changes. A result that a live market does not take is told each time.
 #[must_use]
-pub fn market_step(
-    known: Option<&KnownMarket<'_>>,
-    market: &ImportedMarket,
-    event: Option<u32>,
-) -> MarketStep {
-    let Some(known) = known else {
-        return MarketStep::Add;
-    };
-    let text = (market.text != known.text).then(|| market.text.clone());
-    let moment = |text| Fields::parse(text).map_or(Moment::default(), |fields| updated(&fields));
-    if text.is_some() && market.updated < moment(known.text) {
-        return MarketStep::Older;
+pub fn market_step(known: &KnownMarket<'_>, market: &ImportedMarket, event: Option<u32>) -> MarketStep {
+    let mut text = None;
+    if market.text != known.text {
+        let at = Fields::parse(known.text).map_or(Moment::default(), |fields| updated(&fields));
+        text = match market.updated.cmp(&at) {
+            Ordering::Greater => Some(market.text.clone()),
+            Ordering::Equal => match text_step(Some(known.text), at, &market.text) {
+                TextStep::Update(text) => Some(text),
+                TextStep::Add | TextStep::Keep => None,
+            },
+            Ordering::Less if event.is_some() && known.event.is_none() => {
+                return MarketStep::Update(MarketUpdate { event, ..MarketUpdate::default() });
+            }
+            Ordering::Less => return MarketStep::Older,
+        };
     }
     // The same text says nothing new.
     let said =
@@ -151,6 +156,8 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     let is_live = known.is_live && known.mode != Mode::Resolved;
     let fee = FeeSchedule { version: known.fee.version, ..market.fee };
     let opens = market.mode == Mode::Open && market.tokens.is_some();
+    // Whoever opens one that came without tokens opens it on those that the exchange made up.
+    let may_open = known.mode == Mode::Closed && market.tokens == Some(known.tokens);
     let other_result = known.payout.is_some_and(|here| market.payout.is_some_and(|there| here != there));
     let question = market.question != Word::ZERO && market.question != known.question;
     // Two schedules that take nothing are the same, and none is what a free market has.
@@ -171,7 +178,7 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
         ),
         ("orderMinSize", market.min_size != known.min_size, "the size that the market has, which stays"),
         (named_fee, other_fee, "the fee that the market has, which stays"),
-        ("closed", opens && known.mode == Mode::Closed, "true, as it is here; market mode opens it"),
+        ("closed", opens && may_open, "true, as it is here; market mode opens it"),
         ("closed", opens && known.mode == Mode::Resolved, "true: its result is known here, which is final"),
         (RESULT, other_result, "the result that the market has, which is final"),
     ];
@@ -234,7 +241,7 @@ pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tests::{defaults, known, row};
+    use super::super::tests::{defaults, known, only, row};
     use super::super::{Import, MarketDefaults};
     use super::*;
 
@@ -270,14 +277,57 @@ mod tests {
             (charged, disabled, Some("feesEnabled: got false")),
             (charged, r#""feesEnabled":false,"feeSchedule":{"rate":0.05},"#, Some("feesEnabled: got false")),
         ] {
-            let (here, says) = (market(here), market(says));
-            let MarketStep::Update(update) = market_step(Some(&known(&here)), &says, None) else {
+            let newer = r#""updatedAt":"2026-01-01T00:00:00Z","#;
+            let (here, says) = (market(here), market(&format!("{newer}{says}")));
+            let MarketStep::Update(update) = market_step(&known(&here), &says, None) else {
                 panic!("its text is another one: {}", says.text);
             };
             let kept: Vec<String> = update.kept.iter().map(ToString::to_string).collect();
             let told = told
                 .map(|told| format!("market 1: {told}; allowed: the fee that the market has, which stays"));
             assert_eq!(kept, told.into_iter().collect::<Vec<_>>(), "{} {}", here.text, says.text);
+        }
+    }
+    #[test]
+    fn of_two_texts_of_the_same_instant_nothing_is_lost_and_an_older_one_only_brings_its_event() {
+        let [early, late] = ["1", "2"].map(|day| format!(r#""updatedAt":"2026-03-0{day}T00:00:00Z","#));
+        let whole = only(&row(1, &format!(r#"{late}"slug":"q","description":"long","#)));
+        let text = |more: &str| only(&row(1, &format!("{late}{more}"))).text;
+        let (old, new) = (Some(4), Some(5));
+        let nothing = MarketUpdate::default;
+        for (said, here, names, step) in [
+            (late.clone(), None, None, MarketStep::Keep),
+            (late.clone(), None, new, MarketStep::Update(MarketUpdate { event: new, ..nothing() })),
+            (
+                format!(r#"{late}"slug":"r","#),
+                None,
+                None,
+                MarketStep::Update(MarketUpdate {
+                    text: Some(text(r#""slug":"r","#).replace('}', r#","description":"long"}"#)),
+                    ..nothing()
+                }),
+            ),
+            (early.clone(), None, None, MarketStep::Older),
+            (early.clone(), None, new, MarketStep::Update(MarketUpdate { event: new, ..nothing() })),
+            (early.clone(), old, new, MarketStep::Older),
+            (format!(r#"{early}"closed":true,"#), None, None, MarketStep::Older),
+        ] {
+            let here = KnownMarket { event: here, ..known(&whole) };
+            assert_eq!(market_step(&here, &only(&row(1, &said)), names), step, "{said} {names:?}");
+        }
+    }
+
+    #[test]
+    fn nobody_is_told_to_open_a_market_on_other_tokens_than_its_row_names() {
+        let here = only(&row(1, ""));
+        let here = KnownMarket { mode: Mode::Closed, ..known(&here) };
+        for (tokens, told) in [("11", "closed"), ("13", "clobTokenIds")] {
+            let said = row(1, r#""closed":false,"#).replace(r#"\"11\""#, &format!(r#"\"{tokens}\""#));
+            let MarketStep::Update(update) = market_step(&here, &only(&said), None) else {
+                panic!("its text is another one: {said}");
+            };
+            let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
+            assert_eq!(fields, [told]);
         }
     }
 }

@@ -169,7 +169,7 @@ fn a_row_without_tokens_ends_no_market_that_trades() {
         (&closed, Mode::Open, true, &[]),
     ] {
         let here = KnownMarket { mode, ..known(&whole) };
-        let MarketStep::Update(update) = market_step(Some(&here), row_says, None) else {
+        let MarketStep::Update(update) = market_step(&here, row_says, None) else {
             panic!("its text is another one");
         };
         let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
@@ -394,8 +394,7 @@ pub(super) fn known(market: &ImportedMarket) -> KnownMarket<'_> {
 #[test]
 fn the_same_file_again_changes_nothing() {
     let market = only(&row(1, ""));
-    assert_eq!(market_step(Some(&known(&market)), &market, None), MarketStep::Keep);
-    assert_eq!(market_step(None, &market, None), MarketStep::Add);
+    assert_eq!(market_step(&known(&market), &market, None), MarketStep::Keep);
 }
 
 #[test]
@@ -404,7 +403,7 @@ fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
     let changed = only(&row(1, r#""closed":true,"outcomePrices":["1","0"],"orderPriceMinTickSize":0.001,"#));
     let text = Some(changed.text.clone());
     let live = KnownMarket { is_live: true, ..known(&market) };
-    let MarketStep::Update(update) = market_step(Some(&live), &changed, Some(3)) else {
+    let MarketStep::Update(update) = market_step(&live, &changed, Some(3)) else {
         panic!("it changed");
     };
     let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
@@ -425,7 +424,7 @@ fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
         kept: Vec::new(),
         ..expected
     });
-    assert_eq!(market_step(Some(&known(&market)), &changed, Some(3)), free);
+    assert_eq!(market_step(&known(&market), &changed, Some(3)), free);
 }
 
 #[test]
@@ -461,15 +460,8 @@ fn the_same_text_ends_a_market_that_goes_on_and_does_nothing_else() {
         let market = only(&row(1, row_says));
         let tick = Tick::new(10).expect("a tick that the operator chose");
         let here = KnownMarket { tick, mode, is_live, ..known(&market) };
-        assert_eq!(market_step(Some(&here), &market, None), step, "{row_says} {mode:?} live: {is_live}");
+        assert_eq!(market_step(&here, &market, None), step, "{row_says} {mode:?} live: {is_live}");
     }
-}
-
-#[test]
-fn an_older_file_changes_nothing() {
-    let newer = only(&row(1, r#""updatedAt":"2026-01-01T00:00:00Z","#));
-    let older = only(&row(1, r#""updatedAt":"2025-01-01T00:00:00Z","closed":true,"#));
-    assert_eq!(market_step(Some(&known(&newer)), &older, Some(1)), MarketStep::Older);
 }
 
 #[test]
@@ -512,7 +504,7 @@ fn the_real_files_give_770_tradable_and_12_closed_markets_in_either_order() {
     assert_eq!(read([&events, &markets]), (rows.clone(), texts.clone()));
     for market in &rows {
         if market.trades() {
-            assert_eq!(market_step(Some(&known(market)), market, None), MarketStep::Keep);
+            assert_eq!(market_step(&known(market), market, None), MarketStep::Keep);
         }
     }
     for event in &texts {

@@ -51,6 +51,7 @@ fn bid(site: &mut Site, trader: &mut Trader) -> (u16, String) {
 }
 
 const UNCHANGED: &str = "markets: 0 added, 0 updated, 1 unchanged, 0 older";
+const OLDER: &str = "markets: 0 added, 0 updated, 0 unchanged, 1 older";
 const UPDATED: &str = "markets: 0 added, 1 updated, 0 unchanged, 0 older";
 
 /// An import leaves this state if it is interrupted between a market's text and its closing.
@@ -107,6 +108,39 @@ fn a_result_that_a_live_market_did_not_take_is_taken_once_nothing_rests() {
     assert_eq!(told(&site, &over), [UPDATED]);
     assert_eq!(state(&site), "resolved 0.01");
     assert_eq!(told(&site, &over), [UNCHANGED]);
+    site.exchange.stop();
+}
+
+#[test]
+fn an_abridged_copy_of_the_same_instant_takes_nothing_away() {
+    let whole = json!({"description": "long", "image": "http://i"});
+    let mut site = site_with(&whole);
+    let copy = json!([{"id": "70", "slug": "e70", "title": "E", "markets": [row(&json!({"slug": null}))]}]);
+    for said in [UPDATED, UNCHANGED] {
+        let report = site.import(&copy).1;
+        assert!(report.contains(said), "its event is new the first time: {report}");
+        assert_eq!(told(&site, &whole), [UNCHANGED]);
+        let market = site.read("/markets/701");
+        assert_eq!((&market["description"], &market["slug"]), (&json!("long"), &json!("q701")));
+        assert_eq!(market["events"][0]["id"], "70");
+    }
+    site.exchange.stop();
+}
+
+#[test]
+fn an_older_row_names_the_event_of_a_market_that_has_none() {
+    let mut site = site_with(&json!({}));
+    let copy = |event: &str, day: u32| {
+        let market = row(&json!({"updatedAt": format!("2025-01-{day:02}T00:00:00Z"), "description": "old"}));
+        json!([{"id": event, "slug": format!("e{event}"), "title": "E", "markets": [market]}])
+    };
+    for (event, said) in [("70", UPDATED), ("70", OLDER), ("71", OLDER)] {
+        let report = site.import(&copy(event, 1)).1;
+        assert!(report.contains(said), "{event}: {report}");
+        let market = site.read("/markets/701");
+        assert_eq!((&market["events"][0]["id"], &market["description"]), (&json!("70"), &json!("")));
+    }
+    assert_eq!(site.read("/events/70")["markets"][0]["id"], "701");
     site.exchange.stop();
 }
 

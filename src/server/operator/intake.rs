@@ -257,7 +257,7 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
             event_key: market.event.clone(),
             text: text.unwrap_or_else(|| row.text.clone()),
         };
-        match market_step(Some(&known(row)), market, number) {
+        match market_step(&known(row), market, number) {
             MarketStep::Update(change) => {
                 let MarketUpdate { text, event, tick, closes, payout, kept } = change;
                 run.kept.extend(kept);
@@ -272,8 +272,11 @@ fn plan(core: &CoreLoop, import: &Import) -> Run {
                     run.changes.push_back(Change { place, row: market.row(), tick, closes, payout });
                 }
             }
-            MarketStep::Keep | MarketStep::Add if new_event => run.steps.push_back(update(None, None)),
-            MarketStep::Keep | MarketStep::Add => run.counts.markets[UNCHANGED] += 1,
+            MarketStep::Keep if new_event => run.steps.push_back(update(None, None)),
+            MarketStep::Older if new_event && row.event.is_none() => {
+                run.steps.push_back(update(None, None));
+            }
+            MarketStep::Keep => run.counts.markets[UNCHANGED] += 1,
             MarketStep::Older => run.counts.markets[OLDER] += 1,
         }
     }
