@@ -17,8 +17,8 @@
 #![allow(clippy::print_stdout, reason = "it says what it measured")]
 
 use outcry::catalog::{
-    Begin, Catalog, Closing, Column, Direction, Event, Filter, Import, ImportedMarket, Market,
-    MarketDefaults, MarketEntry, Page, Source, Texts,
+    Begin, Catalog, Column, Direction, Event, Filter, Import, ImportedMarket, Market, MarketDefaults,
+    MarketEntry, Page, Source, Texts,
 };
 use outcry::domain::{FeeSchedule, Mode, Shares, Tick, TimeMs};
 use serde_json::Value;
@@ -156,12 +156,7 @@ fn built(import: &Import) -> (Catalog, Rows<'_>) {
         let closed = market.mode != Mode::Open;
         let id = market.market_id.expect("every row has a number");
         catalog.add_market(
-            &MarketEntry {
-                id,
-                event,
-                added: TimeMs(1),
-                closing: closed.then_some(Closing::Closed(TimeMs(1))),
-            },
+            &MarketEntry { id, event, added: TimeMs(1), over: closed.then_some(TimeMs(1)) },
             &rows,
         );
     }

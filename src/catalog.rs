@@ -7,7 +7,7 @@
 //! | `event`, `market`, `item`, `import`, `step` | the rows of a file, and what they change here |
 //! | `moment`, `number` | dates and numbers as files write them |
 //! | `facts`, `sheet` | what a text says, and which parts of it are shown unchanged |
-//! | `shelf`, `model`, `closing` | tags, series and creators; events and markets; sums over both; what is over |
+//! | `shelf`, `model`, `closing` | tags, series and creators; events and markets; sums over both; what says that one is over |
 //! | `order`, `select` | columns and pages, filters and lists |
 //! | `search` | finding by words |
 //!

@@ -29,7 +29,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("stats", &[]),
     ("topology", &[]),
     ("wallet", &["domain", "memory"]),
-    ("ledger", &["domain", "memory", "journal"]),
+    ("ledger", &["domain", "memory", "catalog", "journal"]),
     ("shard", &["domain", "memory", "account", "book", "journal", "registry", "ledger"]),
     ("registrar", &["domain", "memory", "auth", "catalog", "journal", "registry", "ledger"]),
     ("reader", &["domain", "memory", "catalog", "http", "journal", "json", "wallet", "ledger"]),

@@ -3,31 +3,43 @@
 //! `closed` and `archived` are independent flags. The exchange takes no orders in a market that is archived or came
 //! without tokens, so its mode is closed as well; but neither of them is an end.
 //!
-//! | mode | text | over |
+//! | mode | text | over since |
 //! |---|---|---|
-//! | resolved | any | yes |
-//! | closed | archived and not closed; without tokens and `closed` is false | no |
-//! | closed | any other | yes |
+//! | resolved | any | it was over, else its result |
+//! | closed | [`Closing::OnlyListed`] | not over |
+//! | closed | [`Closing::Ended`] | it was over, else it was closed, else this text |
+//! | closed | [`Closing::Unsaid`] | it was over, else it was closed while such a text was here |
+//!
+//! So a market that was only listed is not over because its next text names its tokens: a file opens no market, but
+//! nobody has ended it.
 
-use super::facts::MarketFacts;
-use crate::domain::TimeMs;
+use super::fields::Fields;
+use super::market::names_tokens;
 
-/// Since when a market takes no orders, by its mode.
+/// What a text says about why its market takes no orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Closing {
-    /// A row closed it, or it came so.
-    Closed(TimeMs),
-    /// Its result is known.
-    Resolved(TimeMs),
+    /// It gives a reason other than an end: archived, or without tokens and not closed.
+    OnlyListed,
+    /// It says that the market is closed.
+    Ended,
+    /// It gives no reason.
+    Unsaid,
 }
 
 impl Closing {
-    /// Since when a market with these facts is over; `None` if it is only not traded.
+    /// What `text` says. A shortened row without tokens that does not speak of an end gives no reason.
     #[must_use]
-    pub const fn over_since(self, facts: &MarketFacts) -> Option<TimeMs> {
-        match self {
-            Self::Closed(_) if facts.is_only_listed() => None,
-            Self::Closed(since) | Self::Resolved(since) => Some(since),
+    pub fn of(text: &str) -> Self {
+        let fields = Fields::parse(text).unwrap_or_default();
+        let says = |name| fields.flag(name) == Some(true);
+        let is_put_away = says("archived") && !says("acceptingOrders");
+        let has_tokens = fields.raw("clobTokenIds").is_some_and(names_tokens);
+        match fields.flag("closed") {
+            Some(true) => Self::Ended,
+            Some(false) if is_put_away || !has_tokens => Self::OnlyListed,
+            None if is_put_away => Self::OnlyListed,
+            _ => Self::Unsaid,
         }
     }
 }
@@ -37,25 +49,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_market_that_is_only_listed_is_over_if_its_text_says_so_or_its_result_is_known() {
+    fn a_text_gives_a_reason_for_taking_no_orders_or_says_that_its_market_is_closed() {
         const TOKENS: &str = r#""clobTokenIds":"[\"1\", \"2\"]""#;
-        for (text, over) in [
-            (TOKENS, true),
-            (r#""closed":false"#, false),
-            (r#""closed":true"#, true),
-            (r#""closed":false,"clobTokenIds":null"#, false),
-            (r#""closed":false,"clobTokenIds":"[]""#, false),
-            ("", true),
-            (&format!(r#"{TOKENS},"archived":true"#), false),
-            (&format!(r#"{TOKENS},"archived":true,"closed":false"#), false),
-            (&format!(r#"{TOKENS},"closed":false"#), true),
-            (&format!(r#"{TOKENS},"archived":true,"acceptingOrders":true"#), true),
-            (&format!(r#"{TOKENS},"archived":true,"closed":true"#), true),
+        for (text, closing) in [
+            (TOKENS, Closing::Unsaid),
+            (r#""closed":false"#, Closing::OnlyListed),
+            (r#""closed":true"#, Closing::Ended),
+            (r#""closed":false,"clobTokenIds":null"#, Closing::OnlyListed),
+            (r#""closed":false,"clobTokenIds":"[]""#, Closing::OnlyListed),
+            ("", Closing::Unsaid),
+            (&format!(r#"{TOKENS},"archived":true"#), Closing::OnlyListed),
+            (&format!(r#"{TOKENS},"archived":true,"closed":false"#), Closing::OnlyListed),
+            (&format!(r#"{TOKENS},"closed":false"#), Closing::Unsaid),
+            (&format!(r#"{TOKENS},"archived":true,"acceptingOrders":true"#), Closing::Unsaid),
+            (&format!(r#"{TOKENS},"archived":true,"closed":true"#), Closing::Ended),
         ] {
-            let facts = MarketFacts::parse(&format!("{{{text}}}"));
-            let at = TimeMs(7);
-            assert_eq!(Closing::Closed(at).over_since(&facts), over.then_some(at), "{text}");
-            assert_eq!(Closing::Resolved(at).over_since(&facts), Some(at), "{text}");
+            assert_eq!(Closing::of(&format!("{{{text}}}")), closing, "{text}");
         }
     }
 }

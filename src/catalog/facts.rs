@@ -53,14 +53,10 @@ pub struct MarketFacts {
     pub accepting_since: Option<TimeMs>,
     /// True if it says that it is not active.
     pub inactive: bool,
-    /// Whether it says that it is closed, if it speaks of it.
-    pub closed: Option<bool>,
+    /// True if it says that it is closed.
+    pub closed: bool,
     /// True if it says that it is archived.
     pub archived: bool,
-    /// True if it says that it takes orders.
-    pub accepting: bool,
-    /// True if it names tokens.
-    pub names_tokens: bool,
     /// True if it says that it is featured.
     pub featured: bool,
     /// True if it says that anybody may make such a market (`cyom`).
@@ -207,10 +203,8 @@ impl MarketFacts {
                 "gameStartTime" => facts.game_start = moment(raw).map(Moment::in_ms),
                 "acceptingOrdersTimestamp" => facts.accepting_since = moment(raw).map(Moment::in_ms),
                 "active" => facts.inactive = *raw == "false",
-                "closed" => facts.closed = matches!(*raw, "true" | "false").then(|| *raw == "true"),
+                "closed" => facts.closed = *raw == "true",
                 "archived" => facts.archived = *raw == "true",
-                "acceptingOrders" => facts.accepting = *raw == "true",
-                "clobTokenIds" => facts.names_tokens = names_tokens(raw),
                 "featured" => facts.featured = *raw == "true",
                 "cyom" => facts.cyom = *raw == "true",
                 "mirrorConditionId" => facts.mirror = named(raw).is_some(),
@@ -234,18 +228,6 @@ impl MarketFacts {
         // The text is exact, where the number was rounded for showing.
         facts.volume = volume.or(volume_number).unwrap_or(0);
         facts
-    }
-
-    /// True if it gives a reason not to trade other than an end. One without tokens does if it says that it is not
-    /// closed: a shortened row says nothing about an end.
-    #[must_use]
-    pub const fn is_only_listed(&self) -> bool {
-        let is_put_away = self.archived && !self.accepting;
-        match self.closed {
-            Some(true) => false,
-            Some(false) => is_put_away || !self.names_tokens,
-            None => is_put_away,
-        }
     }
 }
 
@@ -337,11 +319,6 @@ fn rates(raw: &str) -> Vec<(String, Number)> {
         Some((asset, fields.raw("rewardsDailyRate").map(Number::of).unwrap_or_default()))
     };
     items(raw).unwrap_or_default().into_iter().filter_map(rate).collect()
-}
-
-/// True if a row's `clobTokenIds` name any tokens.
-pub(super) fn names_tokens(raw: &str) -> bool {
-    !matches!(raw, "null" | "\"\"" | "[]" | "\"[]\"")
 }
 
 /// `outcomePrices`: an array of strings, itself within a string.

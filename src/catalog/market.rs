@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::event::{may_be_text, updated};
-use super::facts::names_tokens;
 use super::fields::{Fields, texts};
 use super::number::{condition, scaled, token, word};
 use super::{LABEL_BYTES_MAX, Moment, Refused, cut};
@@ -127,6 +126,11 @@ impl ImportedMarket {
 
 /// The largest minimum size of orders, which is the largest order: with a larger one a market would take none at all.
 const MIN_SIZE_MAX: u64 = ORDER_AMOUNT_MAX;
+
+/// True if a row's `clobTokenIds` name any tokens.
+pub(super) fn names_tokens(raw: &str) -> bool {
+    !matches!(raw, "null" | "\"\"" | "[]" | "\"[]\"")
+}
 
 /// One row while it is read; each part that is refused is named.
 struct Reader<'a> {

@@ -18,12 +18,11 @@
 //!   order by and narrow by the same date.
 //!   The time of closing is the text's, else that of the closing here: for an event, that of its
 //!   last market.
-//! - A market is **closed** if it is over ([`Closing`]), an event if its text says so, or if it has markets and all of
-//!   them are.
+//! - A market is **closed** if it is over ([`Closing`](super::Closing)), an event if its text says so, or if it has
+//!   markets and all of them are.
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::closing::Closing;
 use super::facts::{EventFacts, MarketFacts};
 use super::order::{Column, KeptValue, Value, id_value};
 use super::shelf::{Shelf, Source, Texts};
@@ -123,7 +122,7 @@ pub struct Market {
     /// The number of the event that holds it.
     pub event: Option<u32>,
     tags: Box<[u32]>,
-    closing: Option<Closing>,
+    over: Option<TimeMs>,
     traded: u64,
     resting: u128,
     /// The time of each trade, and the volume up to and including it, in millionths.
@@ -139,13 +138,8 @@ impl Market {
 
     /// True if it is over.
     #[must_use]
-    pub fn is_closed(&self) -> bool {
-        self.over_since().is_some()
-    }
-
-    /// Since when it is over, if it is.
-    fn over_since(&self) -> Option<TimeMs> {
-        self.closing?.over_since(&self.facts)
+    pub const fn is_closed(&self) -> bool {
+        self.over.is_some()
     }
 
     /// Its volume, in millionths.
@@ -220,8 +214,8 @@ pub struct MarketEntry {
     pub event: Option<u32>,
     /// When it came.
     pub added: TimeMs,
-    /// Since when it takes no orders, if it does not.
-    pub closing: Option<Closing>,
+    /// Since when it is over, if it is.
+    pub over: Option<TimeMs>,
 }
 
 /// Everything in the catalog.
@@ -338,12 +332,7 @@ impl Catalog {
     pub fn add_market(&mut self, entry: &MarketEntry, texts: &dyn Texts) {
         let number = u32::try_from(self.markets.len()).expect("market numbers are u32");
         self.market_order.insert((entry.id, number));
-        self.markets.push(Market {
-            added: entry.added,
-            id: entry.id,
-            closing: entry.closing,
-            ..Market::default()
-        });
+        self.markets.push(Market { added: entry.added, id: entry.id, over: entry.over, ..Market::default() });
         self.put_market_text(number, entry.event, texts);
     }
 
@@ -375,10 +364,10 @@ impl Catalog {
         self.rows[row as usize] = named;
     }
 
-    /// Marks a market as one that takes no orders, or as open again.
-    pub fn set_closing(&mut self, number: u32, closing: Option<Closing>) {
+    /// Says since when a market is over, or that it is not.
+    pub fn set_over(&mut self, number: u32, since: Option<TimeMs>) {
         self.leave_event(number);
-        self.markets[number as usize].closing = closing;
+        self.markets[number as usize].over = since;
         self.enter_event(number);
     }
 
@@ -408,7 +397,7 @@ impl Catalog {
     pub fn date_of_market(&self, number: u32, column: Column) -> Option<Moment> {
         let market = self.market(number);
         let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
-        let (end, closed_at) = (self.end_of_market(number), closed_at.or(market.over_since().map(moment_of)));
+        let (end, closed_at) = (self.end_of_market(number), closed_at.or(market.over.map(moment_of)));
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
     }
 
@@ -440,7 +429,7 @@ impl Catalog {
         };
         let event = &mut self.events[event as usize];
         if event.markets.remove(&number) {
-            if let Some(since) = market.over_since() {
+            if let Some(since) = market.over {
                 event.over.remove(&(since, number));
             }
             event.imported = event.imported.saturating_sub(market.facts.volume);
@@ -456,7 +445,7 @@ impl Catalog {
         };
         let event = &mut self.events[event as usize];
         if event.markets.insert(number) {
-            if let Some(since) = market.over_since() {
+            if let Some(since) = market.over {
                 event.over.insert((since, number));
             }
             event.imported = event.imported.saturating_add(market.facts.volume);

@@ -45,7 +45,7 @@ impl Ledger {
             return Err(contradiction("a market has two labels"));
         };
         self.require_event(record.event)?;
-        let row = MarketRow {
+        let mut row = MarketRow {
             market: record.market,
             event: record.event,
             shard_key: record.shard_key,
@@ -59,7 +59,7 @@ impl Ledger {
             min_size: record.min_size,
             fee: record.fee,
             mode: record.mode,
-            closed: record.mode.is_closed().then_some(record.time),
+            over: None,
             payout: record.payout,
             resolved: record.payout.map(|_| record.time),
             added: record.time,
@@ -69,6 +69,7 @@ impl Ledger {
             book_changed: record.time,
             live: std::collections::BTreeSet::new(),
         };
+        row.set_mode(record.mode, record.time);
         self.hash = self.hash.wrapping_add(hash::market_text(&row)).wrapping_add(hash::market_state(&row));
         self.markets.push(row);
         Ok(())
@@ -85,7 +86,7 @@ impl Ledger {
             self.markets.get_mut(record.market.index()).ok_or(contradiction("a text names no market"))?;
         let before = hash::market_text(row);
         row.event = record.event;
-        row.text.clone_from(&record.text);
+        row.set_text(record.text.clone(), record.time);
         self.hash = self.hash.wrapping_sub(before).wrapping_add(hash::market_text(row));
         Ok(())
     }

@@ -8,6 +8,7 @@ use super::Ledger;
 use super::rows::{
     ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
 };
+use crate::catalog::Closing;
 use crate::domain::{
     ApiKey, BreakerState, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo,
 };
@@ -50,7 +51,15 @@ const PARTS: &[Part<Ledger>] = &[
     Part {
         name: *b"markets ",
         put: |ledger, out| ledger.markets.iter().for_each(|row| out.value(row)),
-        take: |ledger, input| Wire::take(input).map(|row| ledger.markets.push(row)),
+        take: |ledger, input| {
+            Wire::take(input).map(|mut row: MarketRow| {
+                // Snapshots once said since when a market took no orders, whether or not it was over.
+                if row.mode == Mode::Closed && Closing::of(&row.text) == Closing::OnlyListed {
+                    row.over = None;
+                }
+                ledger.markets.push(row);
+            })
+        },
     },
     Part {
         name: *b"holdings",
@@ -256,7 +265,7 @@ structs! {
     ActRow { position, wallet, market, shares, collateral, timestamp_ms }
     MarketRow {
         market, event, shard_key, market_id, condition, question, tokens, labels, neg_risk, tick, min_size,
-        fee, mode, closed, payout, resolved, added, text, backing, shares, book_changed, live
+        fee, mode, over, payout, resolved, added, text, backing, shares, book_changed, live
     }
     OrderRow {
         position, id, placed, changed, market, outcome, wallet, principal, owner, fields, expiration_s,

@@ -1,5 +1,6 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
+use crate::catalog::Closing;
 use crate::domain::amount::ONE;
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
@@ -90,8 +91,8 @@ pub struct MarketRow {
     pub fee: FeeSchedule,
     /// Its mode.
     pub mode: Mode,
-    /// Since when it is closed or resolved; none while it has a book.
-    pub closed: Option<TimeMs>,
+    /// Since when it is over; none while it has a book, and while it is only not traded (see [`Closing`]).
+    pub over: Option<TimeMs>,
     /// Its payout once resolved.
     pub payout: Option<Payout>,
     /// When it was resolved.
@@ -111,10 +112,26 @@ pub struct MarketRow {
 }
 
 impl MarketRow {
-    /// Changes the mode at `time`. A closed market that is resolved keeps the time at which it was closed.
+    /// Changes the mode at `time`. A market that is over and then resolved keeps the time at which it was over.
     pub(super) fn set_mode(&mut self, mode: Mode, time: TimeMs) {
         self.mode = mode;
-        self.closed = mode.is_closed().then(|| self.closed.unwrap_or(time));
+        self.over = match mode {
+            Mode::Closed if Closing::of(&self.text) == Closing::OnlyListed => None,
+            Mode::Closed | Mode::Resolved => Some(self.over.unwrap_or(time)),
+            Mode::Open | Mode::PostOnly | Mode::CancelOnly => None,
+        };
+    }
+
+    /// Changes the text at `time`.
+    pub(super) fn set_text(&mut self, text: String, time: TimeMs) {
+        self.text = text;
+        if self.mode == Mode::Closed {
+            self.over = match Closing::of(&self.text) {
+                Closing::OnlyListed => None,
+                Closing::Ended => Some(self.over.unwrap_or(time)),
+                Closing::Unsaid => self.over,
+            };
+        }
     }
 
     /// The outcome whose shares are paid in full; none before the resolution, and none if both are paid in part.

@@ -8,7 +8,7 @@ mod keep;
 use super::Token;
 use super::feed::LevelChange;
 use super::levels::{Levels, seen_from};
-use crate::catalog::{Catalog, Closing, EventFacts, MarketEntry, MarketFacts, Source, Texts};
+use crate::catalog::{Catalog, EventFacts, MarketEntry, MarketFacts, Source, Texts};
 use crate::domain::{
     ConditionId, MarketNo, Mode, Outcome, Position, Price, Shares, Side, TimeMs, TokenId, WalletNo, Word,
 };
@@ -174,6 +174,7 @@ impl Index {
             Record::MarketAdded(record) => self.add_market(ledger, record.market),
             Record::MarketText(record) => {
                 self.catalog.put_market_text(record.market.0, record.event, ledger);
+                self.note_mode(ledger, record.market);
             }
             Record::MarketMode(record) => self.note_mode(ledger, record.market),
             Record::Resolved(record) => self.note_mode(ledger, record.market),
@@ -267,7 +268,7 @@ impl Index {
 
     fn note_mode(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
-        self.catalog.set_closing(market.0, closing(row));
+        self.catalog.set_over(market.0, row.over);
         self.note_restriction(market, row.mode);
     }
 
@@ -463,11 +464,7 @@ impl Texts for Ledger {
 
 /// What the catalog needs of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
-    MarketEntry { id: row.market_id, event: row.event, added: row.added, closing: closing(row) }
-}
-
-fn closing(row: &MarketRow) -> Option<Closing> {
-    row.closed.map(if row.mode == Mode::Resolved { Closing::Resolved } else { Closing::Closed })
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, over: row.over }
 }
 
 /// The mean of prices weighted by shares, rounded against the taker to a millionth: a trade at one

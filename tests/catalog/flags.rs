@@ -101,3 +101,23 @@ fn archiving_a_market_ends_trading_in_it_and_only_its_row_or_its_result_closes_i
     }
     site.exchange.stop();
 }
+
+#[test]
+fn a_market_that_came_only_listed_is_not_over_because_its_next_row_names_its_tokens() {
+    let site = Site::dev();
+    let [without, archived] = [json!({"clobTokenIds": null}), json!({"archived": true})];
+    for (day, first) in [(1, true), (2, false)] {
+        let rows = [(880, &without), (881, &archived)].map(|(n, reason)| {
+            let mut flags = if first { reason.clone() } else { json!({"archived": false}) };
+            flags["closed"] = json!(false);
+            flags["updatedAt"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+            row(n, &flags)
+        });
+        site.import(&json!(rows));
+    }
+    let mut site = site.restarted();
+    for n in [880, 881] {
+        assert_eq!(flags(&mut site, n), [true, false, false, false]);
+    }
+    site.exchange.stop();
+}

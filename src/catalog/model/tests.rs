@@ -29,9 +29,9 @@ struct Words {
 enum Act {
     AddEvent(Words),
     ChangeEvent(usize, Words),
-    AddMarket(Words, Option<usize>, Option<Closing>),
+    AddMarket(Words, Option<usize>, Option<TimeMs>),
     ChangeMarket(usize, Words, Option<usize>),
-    Close(usize, Option<Closing>),
+    End(usize, Option<TimeMs>),
     Trade(usize, u64, u32),
     Rest(usize, u32),
     PutTag(usize, u8),
@@ -67,10 +67,9 @@ fn words() -> impl Strategy<Value = Words> {
         })
 }
 
-/// When a market was closed and why, if it is.
-fn closing() -> impl Strategy<Value = Option<Closing>> {
-    let why = prop::sample::select(vec![Closing::Closed as fn(_) -> _, Closing::Resolved]);
-    prop::option::of((1_u64..40, why).prop_map(|(time, why)| why(TimeMs(time))))
+/// Since when a market is over, if it is.
+fn over() -> impl Strategy<Value = Option<TimeMs>> {
+    prop::option::of((1_u64..40).prop_map(TimeMs))
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -78,11 +77,11 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => words().prop_map(Act::AddEvent),
         2 => (place.clone(), words()).prop_map(|(at, words)| Act::ChangeEvent(at, words)),
-        5 => (words(), prop::option::of(place.clone()), closing())
-            .prop_map(|(words, event, closed)| Act::AddMarket(words, event, closed)),
+        5 => (words(), prop::option::of(place.clone()), over())
+            .prop_map(|(words, event, over)| Act::AddMarket(words, event, over)),
         2 => (place.clone(), words(), prop::option::of(place.clone()))
             .prop_map(|(at, words, event)| Act::ChangeMarket(at, words, event)),
-        1 => (place.clone(), closing()).prop_map(|(at, closed)| Act::Close(at, closed)),
+        1 => (place.clone(), over()).prop_map(|(at, over)| Act::End(at, over)),
         2 => (place.clone(), 0_u64..3 * DAY_MS, 0_u32..1_000_000)
             .prop_map(|(at, ago, volume)| Act::Trade(at, ago, volume)),
         1 => (place.clone(), any::<u32>()).prop_map(|(at, rests)| Act::Rest(at, rests)),
@@ -164,18 +163,9 @@ struct PlainMarket {
     text: String,
     id: u64,
     event: Option<u32>,
-    closed: Option<Closing>,
+    over: Option<TimeMs>,
     trades: Vec<(TimeMs, u64)>,
     resting: u128,
-}
-
-/// When a market was closed, unless it is only not traded.
-fn over(market: &PlainMarket, text: &Json) -> Option<TimeMs> {
-    match market.closed? {
-        Closing::Closed(_) if text["closed"] == false && text["clobTokenIds"].is_null() => None,
-        Closing::Closed(_) if text["closed"] == false && text["archived"] == true => None,
-        Closing::Closed(since) | Closing::Resolved(since) => Some(since),
-    }
 }
 
 impl Texts for Plain {
@@ -212,13 +202,13 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
                 plain.events[at] = words.event(at, Some(&id));
                 catalog.put_event(number(at), &plain);
             }
-            Act::AddMarket(words, event, closed) => {
+            Act::AddMarket(words, event, over) => {
                 let event = event_at(&plain, event);
                 let id = u64::from(words.id) * 100 + plain.markets.len() as u64;
                 let text = words.market(plain.markets.len());
                 let (trades, resting) = (Vec::new(), 0);
-                plain.markets.push(PlainMarket { text, id, event, closed: *closed, trades, resting });
-                let entry = MarketEntry { id, event, added: TimeMs(1), closing: *closed };
+                plain.markets.push(PlainMarket { text, id, event, over: *over, trades, resting });
+                let entry = MarketEntry { id, event, added: TimeMs(1), over: *over };
                 catalog.add_market(&entry, &plain);
             }
             Act::PutTag(at, tag) => {
@@ -239,10 +229,10 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
                 plain.markets[at].event = event;
                 catalog.put_market_text(number(at), event, &plain);
             }
-            Act::Close(at, closed) => {
+            Act::End(at, over) => {
                 let at = at % plain.markets.len();
-                plain.markets[at].closed = *closed;
-                catalog.set_closing(number(at), *closed);
+                plain.markets[at].over = *over;
+                catalog.set_over(number(at), *over);
             }
             Act::Trade(at, later, volume) => {
                 let at = at % plain.markets.len();
@@ -318,8 +308,8 @@ impl Plain {
         Row {
             number: number(at),
             id: market.id,
-            closed: over(market, &text).is_some(),
-            closing: over(market, &text),
+            closed: market.over.is_some(),
+            closing: market.over,
             volume: millionths(&text) + market.trades.iter().map(|(_, volume)| volume).sum::<u64>(),
             day: day.map(|(_, volume)| volume).sum(),
             liquidity: in_millionths(market.resting),
@@ -570,8 +560,8 @@ proptest! {
             built.put_event(at, &plain);
         }
         for (at, market) in plain.markets.iter().enumerate() {
-            let (id, event, closed) = (market.id, market.event, market.closed);
-            built.add_market(&MarketEntry { id, event, added: TimeMs(1), closing: closed }, &plain);
+            let (id, event, over) = (market.id, market.event, market.over);
+            built.add_market(&MarketEntry { id, event, added: TimeMs(1), over }, &plain);
             built.set_resting(number(at), market.resting);
             market.trades.iter().for_each(|(time, volume)| built.trade(number(at), *time, *volume));
         }

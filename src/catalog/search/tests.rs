@@ -4,7 +4,7 @@ mod random;
 
 use super::words::{self, Edits, Wanted};
 use super::{EventText, Filter, Found, Hit, MarketText, Query, Search, TagText, Weight};
-use crate::catalog::{Catalog, Closing, Column, Direction, MarketEntry, Source, event_key};
+use crate::catalog::{Catalog, Column, Direction, MarketEntry, Source, event_key};
 use crate::domain::{ItemKind, TimeMs};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -99,16 +99,11 @@ impl World {
         self.kept.0.insert(Source::Market(market), text.to_string());
         let market_id = 1_000 + u64::from(market);
         if self.texts.markets.len() == market as usize {
-            let entry = MarketEntry {
-                id: market_id,
-                event,
-                added: TimeMs(1),
-                closing: closed.then_some(Closing::Resolved(NOW)),
-            };
+            let entry = MarketEntry { id: market_id, event, added: TimeMs(1), over: closed.then_some(NOW) };
             self.catalog.add_market(&entry, &self.kept);
         } else {
             self.catalog.put_market_text(market, event, &self.kept);
-            self.catalog.set_closing(market, closed.then_some(Closing::Resolved(NOW)));
+            self.catalog.set_over(market, closed.then_some(NOW));
         }
         put(&mut self.texts.markets, market, (event, closed, text));
         let tags = self.catalog.market(market).tags();
@@ -131,7 +126,7 @@ impl World {
 
     fn close(&mut self, market: u32, closed: bool) {
         self.texts.markets[market as usize].1 = closed;
-        self.catalog.set_closing(market, closed.then_some(Closing::Resolved(NOW)));
+        self.catalog.set_over(market, closed.then_some(NOW));
         self.tell();
     }
 

@@ -34,7 +34,7 @@ impl Feed {
     /// Announces a listed market to the clients that asked for such messages. One that was closed elsewhere before it
     /// came is not new.
     pub(super) fn push_new_market(&mut self, reader: &Reader, market: MarketNo, time: TimeMs, now: TimeMs) {
-        if reader.index.facts(market).closed == Some(true) {
+        if reader.index.facts(market).closed {
             return;
         }
         let row = reader.market(market);

@@ -1,7 +1,8 @@
 //! Lists of the catalog: rows that are longer than an answer may be, and rows that lack what is asked for.
 
 use super::*;
-use crate::journal::layout::MarketText;
+use crate::domain::Payout;
+use crate::journal::layout::{MarketMode, MarketText, Resolved};
 use serde_json::json;
 
 impl Exchange {
@@ -87,4 +88,56 @@ fn a_question_id_that_means_none_finds_nothing() {
     let none = format!("0x{}", "00".repeat(32));
     assert_eq!(exchange.reads(&format!("/markets?question_ids={none}")), json!([]));
     assert_eq!(exchange.reads(&format!("/v2/resolutions?question_id={none}"))["data"], json!([]));
+}
+
+#[test]
+fn a_market_is_over_since_it_was_closed_and_not_since_it_was_only_put_away() {
+    const OPEN: &str = r#""closed":false,"clobTokenIds":["300","301"]"#;
+    const ARCHIVED: &str = r#""closed":false,"archived":true,"clobTokenIds":["300","301"]"#;
+    const WITHOUT_TOKENS: &str = r#""closed":false"#;
+    const CLOSED: &str = r#""closed":true"#;
+    let texts = [OPEN, ARCHIVED, WITHOUT_TOKENS, CLOSED];
+    let mut exchange = Exchange::opened();
+    for (second, (said, over)) in (1..).zip([
+        (ARCHIVED, None),
+        ("mode closed", None),
+        // Nobody has ended it, and a file opens nothing.
+        (OPEN, None),
+        (CLOSED, Some(4)),
+        (OPEN, Some(4)),
+        (WITHOUT_TOKENS, None),
+        (OPEN, None),
+        ("mode open", None),
+        // A row closes its market before its text is here.
+        ("mode closed", Some(9)),
+        (CLOSED, Some(9)),
+        ("mode open", None),
+        (OPEN, None),
+        // The operator ends it, whatever its text says.
+        ("mode closed", Some(13)),
+        (OPEN, Some(13)),
+        (ARCHIVED, None),
+        ("resolve", Some(16)),
+        (OPEN, Some(16)),
+        (ARCHIVED, Some(16)),
+    ]) {
+        exchange.now += 1_000;
+        let (time, market) = (exchange.time(), RAIN);
+        if texts.contains(&said) {
+            let text = format!(r#"{{"question":"Will it rain?","slug":"rain",{said}}}"#);
+            exchange.says(MarketText { time, market, event: Some(0), text });
+        } else if let Some(mode) = said.strip_prefix("mode ") {
+            let mode = if mode == "open" { Mode::Open } else { Mode::Closed };
+            exchange.says(MarketMode { time, market, mode });
+        } else {
+            let payout = Payout::new(0).expect("a payout");
+            exchange.says(Resolved { time, market, payout });
+        }
+        let time = over.map(|second| format!("2023-12-29T18:40:{second:02}.000Z"));
+        let market = exchange.reads("/markets/1000");
+        for shown in [&market, &market["events"][0], &exchange.reads("/events/77")] {
+            assert_eq!(shown["closed"], over.is_some(), "{second} {said}");
+            assert_eq!(shown["closedTime"].as_str(), time.as_deref(), "{second} {said}");
+        }
+    }
 }

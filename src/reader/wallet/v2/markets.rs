@@ -245,7 +245,7 @@ impl Reader {
         json.key("resolved").boolean(row.payout.is_some()).key("final_price");
         json.or_null(row.payout, |json, payout| json.millionths_number(payout.per_share(outcome).into()));
         json.key("title").text(&facts.question).key("market_slug").text(&facts.slug);
-        json.key("closed").boolean(row.closed.is_some()).key("neg_risk").boolean(row.neg_risk);
+        json.key("closed").boolean(row.over.is_some()).key("neg_risk").boolean(row.neg_risk);
         let neg_risk_market = Some(&*facts.neg_risk_market).filter(|id| !id.is_empty());
         json.key("neg_risk_market_id").text_or_null(neg_risk_market).key("question_index").null();
         // A number here, and a text everywhere else.
@@ -297,7 +297,7 @@ fn write_resolution(json: &mut Writer<'_>, row: &MarketRow) {
         json.key(flag).boolean(false);
     }
     json.key("transaction_hash").text("").key("log_index").text("0");
-    let updated = row.resolved.or(row.closed).unwrap_or(row.added);
+    let updated = row.resolved.or(row.over).unwrap_or(row.added);
     json.key("last_update_timestamp").number_text(updated.seconds());
     json.key("condition_id").condition(&row.condition).key("question_id").hex(row.question.as_bytes());
     json.key("payouts");
