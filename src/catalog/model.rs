@@ -412,8 +412,9 @@ impl Catalog {
     pub fn tags_of_market(&self, number: u32) -> impl Iterator<Item = u32> {
         let market = self.market(number);
         let of_event = market.event.map_or(&[][..], |event| self.event(event).tags());
-        let own = market.tags().iter().filter(|tag| !of_event.contains(tag));
-        of_event.iter().chain(own).copied()
+        let tags = self.shelf(ItemKind::Tag);
+        let is_own = move |tag: &&u32| market.event.is_none_or(|event| !tags.item(**tag).is_of_event(event));
+        of_event.iter().chain(market.tags().iter().filter(is_own)).copied()
     }
 
     /// What was traded in the 24 hours before `now` in all markets of an event, in millionths.

@@ -8,7 +8,8 @@
 //! A tag that is a plain string, or has a label and no id, is an item too: its label is the string, and its id and slug
 //! are the string in the form of a slug. A creator that is a plain string has it as id, name and handle.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::btree_map::{BTreeMap, Entry};
+use std::collections::{BTreeSet, HashMap};
 
 use super::fields::{Part, as_text, parts};
 use super::order::KeptValue;
@@ -109,6 +110,12 @@ impl Item {
         })
     }
 
+    /// True if this event mentions it.
+    #[must_use]
+    pub(super) fn is_of_event(&self, event: u32) -> bool {
+        self.mentions.contains_key(&Source::Event(event))
+    }
+
     /// The numbers of the markets that mention it themselves.
     pub fn markets(&self) -> impl Iterator<Item = u32> {
         self.mentions.keys().filter_map(|source| match source {
@@ -155,7 +162,7 @@ impl Shelf {
         &self.order
     }
 
-    /// Adds what `source` mentions at `spans` of its text; returns the items, each once.
+    /// Adds what `source`, which mentions nothing yet, mentions at `spans` of its text; returns the items, each once.
     pub(super) fn mention(&mut self, source: Source, spans: &[Span], texts: &dyn Texts) -> Box<[u32]> {
         let mut items = Vec::new();
         for span in spans {
@@ -163,10 +170,9 @@ impl Shelf {
                 continue;
             };
             let number = self.number_of(&read.key);
-            if !items.contains(&number) {
+            if let Entry::Vacant(place) = self.items[number as usize].mentions.entry(source) {
                 items.push(number);
-                let mention = Mention { span: *span, updated: read.shown.rank.0 };
-                self.items[number as usize].mentions.insert(source, mention);
+                place.insert(Mention { span: *span, updated: read.shown.rank.0 });
                 if self.item(number).shown.as_ref().is_none_or(|shown| shown.rank < read.shown.rank) {
                     self.show(number, Some(read.shown));
                 }
