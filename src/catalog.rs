@@ -68,7 +68,7 @@ pub use event::{ImportedEvent, event_key};
 pub use facts::{EventFacts, MarketFacts, Number, Rewards};
 pub(crate) use fields::{Fields, items, quoted, texts};
 pub use file::FileFault;
-pub use import::{Import, Place, market_row};
+pub use import::{Import, NAMED_MAX, Place, market_row};
 pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
 pub use model::{Catalog, Event, Market, MarketEntry, NO_END};

@@ -40,6 +40,12 @@ pub fn market_row(object: &str, event: Option<&str>) -> Option<String> {
     Some(Fields::parse(&whole)?.with("events", &events).compact())
 }
 
+/// Refused rows that are named one by one; further ones are counted.
+pub const NAMED_MAX: usize = 1_000;
+
+/// What a row may be.
+const ROW_RULE: &str = "an event or market object of at most 1024 fields";
+
 /// A list of objects within a row.
 #[derive(Clone, Copy)]
 struct List {
@@ -111,9 +117,12 @@ pub struct Import {
     markets: Vec<ImportedMarket>,
     /// The place and weight of every market, in a survey.
     places: Vec<(Place, Weight)>,
+    /// The first [`NAMED_MAX`] that were refused.
     refused: Vec<Refused>,
     /// The file and the row of each of `refused`.
     refused_at: Vec<(u32, u32)>,
+    /// How many more were.
+    refused_more: usize,
     repeated: usize,
     event_index: HashMap<String, usize>,
     item_index: HashMap<(ItemKind, String), usize>,
@@ -165,7 +174,7 @@ impl Import {
         self.market_index.get(self.ids.get(&id)?).copied()
     }
 
-    /// Every row that could not be taken, with the number of its file, from 0, and of its row in
+    /// The rows of [`Self::refused`], with the number of its file, from 0, and of its row in
     /// that file, from 1.
     pub fn refused_rows(&self) -> impl Iterator<Item = ((u32, u32), &Refused)> {
         self.refused_at.iter().copied().zip(&self.refused)
@@ -190,10 +199,16 @@ impl Import {
         &self.markets
     }
 
-    /// Every row that could not be taken, and why.
+    /// The first [`NAMED_MAX`] rows that could not be taken, and why.
     #[must_use]
     pub fn refused(&self) -> &[Refused] {
         &self.refused
+    }
+
+    /// How many more could not be taken.
+    #[must_use]
+    pub const fn refused_more(&self) -> usize {
+        self.refused_more
     }
 
     /// How many rows repeated a market; of each market the newest text was kept.
@@ -209,7 +224,7 @@ impl Import {
             if let Some(why) = fields::fault(raw) {
                 return Err(FileFault::NotJson(format!("{row}: {why}")));
             }
-            self.refuse(Refused::new(row, "row", raw, "an event or market object of at most 1024 fields"));
+            self.refuse(Refused::new(row, "row", raw, ROW_RULE));
             return Ok(());
         };
         if !is_page(&row_fields) {
@@ -225,7 +240,7 @@ impl Import {
     }
 
     /// Takes in `object`, which stands in the row `whole` or is it. One that is no item (see [`ImportedItem`])
-    /// is an event if it holds markets, or if it has a title and none of a market's fields; else a market.
+    /// is an event if it holds markets, or if it has a title and none of a market's fields; a market has one of these.
     fn add_object(
         &mut self,
         whole: &str,
@@ -239,12 +254,18 @@ impl Import {
             self.add_item(whole, kind, fields, row, defaults);
         } else if fields.has("markets") || (!is_market && fields.has("title")) {
             self.add_event(whole, fields, row, defaults);
-        } else {
+        } else if is_market {
             self.add_market_of_array(whole, object, fields, row, defaults);
+        } else {
+            self.refuse(Refused::new(row, "row", object, ROW_RULE));
         }
     }
 
     fn refuse(&mut self, refused: Refused) {
+        if self.refused.len() == NAMED_MAX {
+            self.refused_more += 1;
+            return;
+        }
         self.refused.push(refused);
         self.refused_at.push((self.here.file, self.here.row));
     }

@@ -164,3 +164,25 @@ fn of_copies_of_an_event_the_newest_leads_in_any_order() {
         assert!(event.text("ticker").is_some(), "what the newest leaves out stays");
     }
 }
+
+#[test]
+fn what_is_neither_a_market_nor_an_event_is_refused_as_such_however_long_it_is() {
+    let page = |bytes| format!(r#"{{"data":["{}"],"next_cursor":"LTE="}}"#, "x".repeat(bytes));
+    for (file, got) in [
+        (page(TEXT_BYTES_MAX), format!(r#"{{"data":["{}..."#, "x".repeat(70))),
+        (r#"[{"id":"7"}]"#.into(), r#"{"id":"7"}"#.into()),
+        ("[7]".into(), "7".into()),
+    ] {
+        let rule = "an event or market object of at most 1024 fields";
+        check(&file, &[], &[], &[&format!("row 1: row: got {got}; allowed: {rule}")]);
+    }
+}
+
+#[test]
+fn only_so_many_refused_rows_are_named_and_all_are_counted() {
+    for (rows, named, more) in [(NAMED_MAX, NAMED_MAX, 0), (NAMED_MAX + 2, NAMED_MAX, 2)] {
+        let import = read(&format!("[{}7]", "7,".repeat(rows - 1)));
+        assert_eq!((import.refused().len(), import.refused_more()), (named, more));
+        assert_eq!(import.refused_rows().count(), named);
+    }
+}

@@ -21,16 +21,13 @@ use std::process::ExitCode;
 
 use super::client::Client;
 use super::terminal::on_one_line;
-use crate::catalog::{Import, ImportedMarket, MarketDefaults};
+use crate::catalog::{Import, ImportedMarket, MarketDefaults, NAMED_MAX};
 use crate::domain::{FeeSchedule, Mode, Shares, Tick};
 use crate::server::plan::command::ImportCommand;
 use crate::server::process::run::{complain, say};
 use survey::{File, Pace};
 
 pub(crate) use send::{Tally, send};
-
-/// Refused rows that the summary names one by one; the count is always whole.
-const NAMED_MAX: usize = 1_000;
 
 /// Does `import gamma`.
 pub(crate) fn run(command: &ImportCommand) -> Result<ExitCode, String> {
@@ -90,7 +87,7 @@ fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
         text.push_str(&on_one_line(line));
         text.push('\n');
     }
-    let rows = import.refused().len() + tally.rows;
+    let rows = import.refused().len() + import.refused_more() + tally.rows;
     let _ = writeln!(text, "{rows} rows could not be taken whole");
     text
 }

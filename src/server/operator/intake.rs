@@ -74,6 +74,7 @@ struct Run {
     steps: VecDeque<Step>,
     changes: VecDeque<Change>,
     refused: Vec<Refused>,
+    refused_more: usize,
     kept: Vec<Refused>,
     clashes: Vec<(String, registrar::Refusal)>,
     counts: Counts,
@@ -216,7 +217,8 @@ fn errand(run: Run) -> Errand {
 /// What every row changes.
 fn plan(core: &CoreLoop, import: &Import) -> Run {
     let ledger = desk::ledger(core);
-    let mut run = Run { refused: import.refused().to_vec(), ..Run::default() };
+    let mut run =
+        Run { refused: import.refused().to_vec(), refused_more: import.refused_more(), ..Run::default() };
     for event in import.events() {
         let number = core.desk.event(&event.key);
         let known =
@@ -446,7 +448,7 @@ fn report(run: &Run) -> Report {
         for (name, count) in events.chain(items).chain(markets.into_iter().zip(run.counts.markets)) {
             json.key(name).number(count);
         }
-        json.key("refused").open_array();
+        json.key("refusedMore").number(run.refused_more as u64).key("refused").open_array();
         for row in &run.refused {
             line(json, &row.row, row.field, &row.got, row.allowed);
         }

@@ -69,8 +69,9 @@ impl Tally {
     /// Takes in an answer; `locate` finds the place of a row that the answer names.
     pub(super) fn add(&mut self, body: &str, locate: impl Fn(&str) -> Option<String>) {
         let fields = Fields::parse(body).unwrap_or_default();
+        let number = |name| fields.words(name).and_then(|words| words.parse::<u64>().ok()).unwrap_or(0);
         for (count, name) in self.counts.iter_mut().zip(COUNTED) {
-            *count += fields.words(name).and_then(|words| words.parse::<u64>().ok()).unwrap_or(0);
+            *count += number(name);
         }
         // A row is sent once, so no other answer names it.
         let mut named = BTreeSet::new();
@@ -87,7 +88,9 @@ impl Tally {
                 format!("{}: {why}{place}", words("row"))
             }));
         }
-        self.rows += named.len();
+        let unnamed = usize::try_from(number("refusedMore")).expect("rows are fewer than bytes of a batch");
+        self.refused += unnamed;
+        self.rows += named.len() + unnamed;
     }
 }
 
@@ -479,11 +482,11 @@ mod tests {
     fn the_summary_counts_and_names() {
         let import = import(2, 1);
         let mut tally = Tally::default();
-        let answer = r#"{"eventsAdded":1,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"},
+        let answer = r#"{"eventsAdded":1,"refusedMore":4,"marketsAdded":1,"marketsOlder":1,"refused":[{"row":"market 2","field":"id","got":"2","allowed":"another"},
             {"row":"market 3","code":"full","error":"markets: full"}],
             "kept":[{"row":"market 1","field":"a","got":"b","allowed":"c"},{"row":"market 1","field":"d","got":"e","allowed":"f"}]}"#;
         tally.add(answer, |row| (row == "market 2").then(|| "a.json, row 7".to_owned()));
-        assert_eq!(tally.refused, 2);
+        assert_eq!(tally.refused, 6);
         assert_eq!(
             summary(&[], &import, &tally),
             "0 files: 1 events, 2 conditions: 2 tradable, 0 closed (0 of them resolved), 0 said twice\n\
@@ -494,7 +497,7 @@ mod tests {
              not taken: market 3: markets: full\n\
              not taken: market 1: a: got b; allowed: c\n\
              not taken: market 1: d: got e; allowed: f\n\
-             3 rows could not be taken whole\n"
+             7 rows could not be taken whole\n"
         );
     }
 
