@@ -377,7 +377,7 @@ impl Snapshotter {
             Ok(0) => {}
             Ok(gone) => tracing::info!("journal.history_keep: {gone} sealed segments were given back"),
             Err(fault) => {
-                tracing::error!("journal.history_keep: {fault}; segments are kept until that is mended")
+                tracing::error!("journal.history_keep: {fault}; segments are kept until that is mended");
             }
         }
     }
