@@ -82,29 +82,37 @@ fn kib_row(files: &dyn Files, path: &str, name: &str) -> Option<u64> {
 
 /// The tightest limit of memory among this process's control group and those above it.
 fn group_limit(files: &dyn Files) -> Option<u64> {
-    let of = |path: &str| files.number(path).filter(|bytes| *bytes < NO_LIMIT_BYTES);
-    let newer = groups_above(files).into_iter().filter_map(|group| of(&format!("{group}/memory.max"))).min();
-    newer.or_else(|| of("/sys/fs/cgroup/memory/memory.limit_in_bytes"))
+    group_limits(files).into_iter().map(|(limit, _)| limit).min()
 }
 
 /// What is left of the limits of this process's control group and of those above it, the least of it: others in them use
-/// the same memory. Files' pages that were not used lately are none of it, for the kernel drops them first.
+/// the same memory.
 fn group_room(files: &dyn Files) -> Option<u64> {
-    let left = |limit: &str, used: &str, stat: &str, row: &str| {
+    group_limits(files).into_iter().map(|(limit, used)| limit.saturating_sub(used)).min()
+}
+
+/// The limits of this process's control group and of those above it, each with what is used of it. What the kernel gives
+/// back before it ends a process is not used: pages of files, and its own caches.
+fn group_limits(files: &dyn Files) -> Vec<(u64, u64)> {
+    let of = |limit: &str, used: &str, stat: &str, given_back: &[&str]| {
         let limit = files.number(limit).filter(|bytes| *bytes < NO_LIMIT_BYTES)?;
         let stat = files.text(stat).unwrap_or_default();
-        let dropped = stat.lines().find_map(|line| line.strip_prefix(row)?.trim().parse().ok());
-        let used = files.number(used).unwrap_or(0).saturating_sub(dropped.unwrap_or(0));
-        Some(limit.saturating_sub(used))
+        let rows = stat.lines().filter_map(|line| line.split_once(' '));
+        let given_back = rows.filter(|(name, _)| given_back.contains(name));
+        let given_back: u64 = given_back.filter_map(|(_, bytes)| bytes.trim().parse::<u64>().ok()).sum();
+        Some((limit, files.number(used).unwrap_or(0).saturating_sub(given_back)))
     };
     let newer = groups_above(files).into_iter().filter_map(|group| {
-        let of = |name: &str| format!("{group}/memory.{name}");
-        left(&of("max"), &of("current"), &of("stat"), "inactive_file ")
+        let at = |name: &str| format!("{group}/memory.{name}");
+        of(&at("max"), &at("current"), &at("stat"), &["inactive_file", "active_file", "slab_reclaimable"])
     });
-    newer.min().or_else(|| {
-        let of = |name: &str| format!("/sys/fs/cgroup/memory/memory.{name}");
-        left(&of("limit_in_bytes"), &of("usage_in_bytes"), &of("stat"), "total_inactive_file ")
-    })
+    let newer: Vec<_> = newer.collect();
+    if !newer.is_empty() {
+        return newer;
+    }
+    let at = |name: &str| format!("/sys/fs/cgroup/memory/memory.{name}");
+    let rows = ["total_inactive_file", "total_active_file"];
+    of(&at("limit_in_bytes"), &at("usage_in_bytes"), &at("stat"), &rows).into_iter().collect()
 }
 
 fn swap_bytes(scene: &Scene<'_>) -> Option<u64> {
@@ -397,7 +405,8 @@ mod tests {
 
     #[test]
     fn others_in_a_control_group_use_its_limit_too() {
-        const DROPPED: &str = "anon 0\ninactive_file 1073741824\nactive_file 7\n";
+        const DROPPED: &str =
+            "anon 0\ninactive_file 536870912\nactive_file 402653184\nslab_reclaimable 134217728\n";
         for (group, available_mib, running) in [
             (Group(&[]), 4_096, "4096 MiB available, 1024 MiB held already"),
             (Group(&[("pod/memory.max", "max")]), 4_096, "4096 MiB available, 1024 MiB held already"),
@@ -412,7 +421,7 @@ mod tests {
                 1_024,
                 "1024 MiB left to the control group (memory.max), 1024 MiB held already",
             ),
-            // One of them is of files, which the kernel drops.
+            // One of them is of files and caches, which the kernel gives back.
             (
                 Group(&[
                     ("slice/memory.max", "3221225472"),
