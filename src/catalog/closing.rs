@@ -11,7 +11,7 @@
 //! | closed | [`Closing::Unsaid`] | it was over, else it was closed while such a text was here |
 //!
 //! So a market that was only listed is not over because its next text names its tokens: a file opens no market, but
-//! nobody has ended it.
+//! nobody has ended it. Closing what is closed already changes nothing, so such a market ends by a text or a result.
 
 use super::fields::Fields;
 use super::market::names_tokens;

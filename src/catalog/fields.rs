@@ -3,6 +3,7 @@
 //! The one file of this room that knows the JSON library.
 
 use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
 
 use serde::de::{Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -100,14 +101,16 @@ impl<'a> Fields<'a> {
 
     /// This object, followed by the fields that only `other` has; `None` if these are too many together.
     pub(super) fn with_rest_of(&self, other: &Self) -> Option<String> {
-        let rest: Vec<_> = other.fields.iter().filter(|field| !self.has(&field.name)).collect();
+        let names: HashSet<&str> = self.fields.iter().map(|field| &*field.name).collect();
+        let rest: Vec<_> = other.fields.iter().filter(|field| !names.contains(&*field.name)).collect();
         let fit = self.fields.len() + rest.len() <= FIELDS_MAX;
         fit.then(|| render(self.fields.iter().chain(rest)))
     }
 
     /// True if every field of `other` is here with the same value.
     pub(super) fn says_all_of(&self, other: &Self) -> bool {
-        other.fields.iter().all(|field| self.fields.contains(field))
+        let here: HashMap<&str, &Part<'_>> = self.fields.iter().map(|field| (&*field.name, field)).collect();
+        other.fields.iter().all(|field| here.get(&*field.name).is_some_and(|here| *here == field))
     }
 
     /// True if `name` is there, even as `null`.

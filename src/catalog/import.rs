@@ -1,4 +1,5 @@
-//! Whole files: every row is taken or refused by name, and rows that repeat each other are merged.
+//! Whole files: every row is taken or refused, the first [`NAMED_MAX`] by name, and rows that repeat each other are
+//! merged.
 //!
 //! An [`Import`] of a request's body keeps every text. One that surveys files keeps the texts of
 //! events and items, which are merged from many rows, but only the place of a market's row: a
@@ -45,6 +46,9 @@ pub const NAMED_MAX: usize = 1_000;
 
 /// What a row may be.
 const ROW_RULE: &str = "an event or market object of at most 1024 fields";
+
+/// What tells the kinds of rows apart.
+const KIND_RULE: &str = "a market (conditionId), an event (title or markets), a tag, a series or a creator";
 
 /// A list of objects within a row.
 #[derive(Clone, Copy)]
@@ -257,7 +261,7 @@ impl Import {
         } else if is_market {
             self.add_market_of_array(whole, object, fields, row, defaults);
         } else {
-            self.refuse(Refused::new(row, "row", object, ROW_RULE));
+            self.refuse(Refused::new(row, "row", object, KIND_RULE));
         }
     }
 

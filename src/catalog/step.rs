@@ -288,6 +288,7 @@ mod tests {
             assert_eq!(kept, told.into_iter().collect::<Vec<_>>(), "{} {}", here.text, says.text);
         }
     }
+
     #[test]
     fn of_two_texts_of_the_same_instant_nothing_is_lost_and_an_older_one_only_brings_its_event() {
         let [early, late] = ["1", "2"].map(|day| format!(r#""updatedAt":"2026-03-0{day}T00:00:00Z","#));

@@ -88,9 +88,9 @@ impl Tally {
                 format!("{}: {why}{place}", words("row"))
             }));
         }
-        let unnamed = usize::try_from(number("refusedMore")).expect("rows are fewer than bytes of a batch");
-        self.refused += unnamed;
-        self.rows += named.len() + unnamed;
+        let unnamed = usize::try_from(number("refusedMore")).unwrap_or(usize::MAX);
+        self.refused = self.refused.saturating_add(unnamed);
+        self.rows = self.rows.saturating_add(named.len()).saturating_add(unnamed);
     }
 }
 
