@@ -8,7 +8,6 @@ use super::Ledger;
 use super::rows::{
     ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
 };
-use crate::catalog::Closing;
 use crate::domain::{
     ApiKey, BreakerState, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo,
 };
@@ -51,15 +50,7 @@ const PARTS: &[Part<Ledger>] = &[
     Part {
         name: *b"markets ",
         put: |ledger, out| ledger.markets.iter().for_each(|row| out.value(row)),
-        take: |ledger, input| {
-            Wire::take(input).map(|mut row: MarketRow| {
-                // Snapshots once said since when a market took no orders, whether or not it was over.
-                if row.mode == Mode::Closed && Closing::of(&row.text) == Closing::OnlyListed {
-                    row.over = None;
-                }
-                ledger.markets.push(row);
-            })
-        },
+        take: |ledger, input| Wire::take(input).map(|row| ledger.markets.push(row)),
     },
     Part {
         name: *b"holdings",

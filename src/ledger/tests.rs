@@ -7,7 +7,7 @@ use crate::domain::{
     Reject, SelfTrade, Side, SignatureType, Tick, TokenId, WalletKind,
 };
 use crate::journal::layout::{
-    ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MarketMode, MarketText, MatchKind, Money,
+    ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
     MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record,
     Removal, RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
 };
@@ -406,25 +406,4 @@ fn whatever_is_made_or_lost_is_an_imbalance() {
     ];
     assert!(with(resolved[0]).is_ok());
     assert!(matches!(with(resolved[1]), Err(Imbalance::Market { .. })));
-}
-
-#[test]
-fn a_snapshot_that_says_since_when_a_market_took_no_orders_says_it_of_an_end_only() {
-    for (text, over) in
-        [(r#"{"closed":false,"archived":true}"#, None), (r#"{"closed":true}"#, Some(TimeMs(1)))]
-    {
-        let mut log = Log::opened();
-        log.says(MarketText { time: TimeMs(1), market: MARKET, event: None, text: text.into() });
-        log.says(MarketMode { time: TimeMs(1), market: MARKET, mode: Mode::Closed });
-        assert_eq!(log.ledger.markets()[0].over, over);
-        // As snapshots were once.
-        log.ledger.markets[0].over = Some(TimeMs(1));
-        let mut sections = Vec::new();
-        log.ledger.keep(&mut sections);
-        let mut taken = Ledger::new();
-        for (name, bytes) in &sections {
-            assert!(taken.take_section(*name, bytes).expect("a section"));
-        }
-        assert_eq!(taken.markets()[0].over, over, "{text}");
-    }
 }
