@@ -63,7 +63,7 @@ pub(crate) mod shared;
 #[cfg(test)]
 mod tests;
 
-pub use closing::Closing;
+pub(crate) use closing::Closing;
 pub use event::{ImportedEvent, event_key};
 pub use facts::{EventFacts, MarketFacts, Number, Rewards};
 pub(crate) use fields::{Fields, items, quoted, texts};

@@ -18,7 +18,7 @@ use super::market::names_tokens;
 
 /// What a text says about why its market takes no orders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Closing {
+pub(crate) enum Closing {
     /// It gives a reason other than an end: archived, or without tokens and not closed.
     OnlyListed,
     /// It says that the market is closed.
@@ -30,7 +30,7 @@ pub enum Closing {
 impl Closing {
     /// What `text` says. A shortened row without tokens that does not speak of an end gives no reason.
     #[must_use]
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let fields = Fields::parse(text).unwrap_or_default();
         let says = |name| fields.flag(name) == Some(true);
         let is_put_away = says("archived") && !says("acceptingOrders");

@@ -373,8 +373,8 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
         causes.push(limit(kind, touches, scene.wake_ns(), text, change));
     } else {
         // What spins uses up a quota.
-        let spin = || "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs".to_owned();
-        causes.extend(woken(remedy(findings, "cpu.cgroup_quota").or_else(|| Some(spin()))));
+        let spin = "cpu.wait=shard=spin-then-park,reader=park; it takes the shards' CPUs";
+        causes.extend(woken(Some(remedy(findings, "cpu.cgroup_quota").unwrap_or_else(|| spin.to_owned()))));
     }
     causes
 }

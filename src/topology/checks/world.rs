@@ -217,8 +217,9 @@ fn free_space(scene: &Scene<'_>) -> Finding {
     })
 }
 
-/// Clocks that are read without a system call. The first two are the processor's own; the others are a host's, who says
-/// how its guests' tsc is to be read: a kernel that has chosen one did not trust the tsc alone.
+/// Clocks that can be read without a system call. The first two are the processor's own. The others are a host's, who
+/// says how its guests' tsc is to be read, and whether it is stable, without which it is a call after all: no file tells
+/// that. A kernel that has chosen one did not trust the tsc alone.
 const WITHOUT_CALLS: [&str; 4] = ["tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"];
 
 fn clocksource(scene: &Scene<'_>) -> Finding {
