@@ -215,8 +215,7 @@ const PLACES: &[(&str, &str, &str)] = &[
     (
         "desktop",
         "cpu.ingress=2 cpu.wait=park",
-        "shard0=1 park, shard1=2 park, shard2=3 park, shard3=4 park, \
-        ingress0=5 park, ingress1=6 park, reader=7 park, journal=8 park",
+        "shard0=1 park, ingress0=2 park, ingress1=3 park, reader=4 park, journal=5 park",
     ),
     (
         "desktop",

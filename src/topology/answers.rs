@@ -216,8 +216,11 @@ fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
         let known = micros(BATCH * capacity::known_ns(capacity.check_ns()));
         free.push(format!("{KNOWN_SETTING}: {known} where signers are known"));
     }
-    let (more, setting) = (capacity.one_core_more(), scene.needs.carriers_setting());
-    let bought = format!("{more} ({setting}): fewer orders on one loop");
+    let setting = scene.needs.carriers_setting();
+    let bought = match capacity.one_core_more() {
+        Some(more) => format!("{more} ({setting}): fewer orders on one loop"),
+        None => "faster cores, in proportion".to_owned(),
+    };
     Answer {
         asked: "slow",
         title: "the slowest of a hundred (p99)",

@@ -19,7 +19,7 @@ use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
 use super::machine::{Cpu, Machine, counted};
-use super::placement::Policy;
+use super::placement::{INGRESS_MAX, Policy, SHARDS_MAX};
 
 /// An order's CPU time on a loop with sockets, all but its signature check.
 pub const REST_NS: u64 = 9_700;
@@ -316,10 +316,19 @@ impl Capacity {
         })
     }
 
-    /// What lets fewer orders wait in line on one loop.
-    pub(super) fn one_core_more(&self) -> String {
-        let one = if self.shards_have_sockets() { "a shard" } else { "an ingress loop" };
-        format!("a core and {one} more")
+    /// What lets fewer orders wait in line on one loop; none if there are as many as may be.
+    pub(super) fn one_core_more(&self) -> Option<String> {
+        let (one, most) = if self.shards_have_sockets() {
+            ("a shard", usize::from(SHARDS_MAX))
+        } else {
+            ("an ingress loop", INGRESS_MAX)
+        };
+        (self.carriers() < most).then(|| format!("a core and {one} more"))
+    }
+
+    /// [`Self::one_core_more`], or what is left to buy.
+    pub(super) fn one_core_more_or_faster(&self) -> String {
+        self.one_core_more().unwrap_or_else(|| "faster cores".to_owned())
     }
 
     fn carriers(&self) -> usize {
@@ -366,8 +375,8 @@ impl Capacity {
             bought.extend(match (has_own_cores, needs.ingress()) {
                 (false, _) if are_cores_here => None,
                 (false, _) => Some("a core for each loop".to_owned()),
-                // Cores that nobody uses are here already.
-                (true, _) if idle != 0 => None,
+                // Cores that nobody uses are here already, or there may be no more loops.
+                (true, _) if idle != 0 || carriers == carriers_max => None,
                 (true, 1..) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
                 (true, 0) => Some(format!(
                     "about {} for each shard more that has a core of its own (say so by {}{auto}), until the reader is full \

@@ -51,7 +51,7 @@ impl Policy {
 /// Cores that should be left beside the loops': one for the journal's thread, and one for the system.
 pub const SPARE_CORES: usize = 2;
 
-/// The most shards that are made when nobody says: more help only venues that four cores cannot carry.
+/// The most shards that are made when nobody says, without loops for ingress: more help only venues that four cores cannot carry.
 pub const SHARDS_AUTO_MAX: usize = 4;
 
 /// The most shards there can be; each costs a core and slack in the log.
@@ -60,13 +60,18 @@ pub const SHARDS_MAX: u16 = 64;
 /// The most loops for ingress alone; each checks some 30,000 signatures a second.
 pub const INGRESS_MAX: usize = 10;
 
-/// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one
-/// to each of `others` (loops for ingress or for the feed alone), and the spare ones, without which no loop
-/// spins. A loop that sleeps is woken for every order; a second shard helps only where one is full.
+/// The loops for ingress alone whose orders one shard matches, made when nobody says: it is full with the orders of
+/// twelve of them, or of five if all signers are known (`capacity`).
+pub const INGRESS_OF_A_SHARD: usize = 5;
+
+/// How many shards suit `machine` when nobody says: a fast core each, one core left to the reader, one to each of the
+/// loops for `ingress` or a feed alone, and the spare ones, without which no loop spins. A loop that sleeps is woken
+/// for every order; a second shard helps only where one is full, which with loops for ingress is late.
 #[must_use]
-pub fn shards_for(machine: &Machine, others: usize) -> usize {
-    let left = machine.cores().saturating_sub(1 + others + SPARE_CORES);
-    machine.performance_cores().min(left).clamp(1, SHARDS_AUTO_MAX)
+pub fn shards_for(machine: &Machine, ingress: usize, feeds: usize) -> usize {
+    let left = machine.cores().saturating_sub(1 + ingress + feeds + SPARE_CORES);
+    let most = if ingress == 0 { SHARDS_AUTO_MAX } else { ingress.div_ceil(INGRESS_OF_A_SHARD) };
+    machine.performance_cores().min(left).clamp(1, most)
 }
 
 /// The CPUs for `loops` loops in the order in which they are taken, the shards' first. All allowed
@@ -377,20 +382,25 @@ mod tests {
 
     #[test]
     fn shards_are_counted_by_fast_whole_cores_and_by_the_quota() {
-        assert_eq!(shards_for(&Machine::plain(&[0]), 0), 1);
+        assert_eq!(shards_for(&Machine::plain(&[0]), 0, 0), 1);
         // A core more is a shard more, once the reader, the journal and the system have theirs.
         for (cpus, shards) in [(2, 1), (3, 1), (4, 1), (5, 2), (6, 3), (7, 4), (64, 4)] {
-            assert_eq!(shards_for(&Machine::plain(&(0..cpus).collect::<Vec<_>>()), 0), shards, "{cpus}");
+            assert_eq!(shards_for(&Machine::plain(&(0..cpus).collect::<Vec<_>>()), 0, 0), shards, "{cpus}");
         }
-        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3, 4, 5]), 1), 2);
-        assert_eq!((shards_for(&smt(3, 3), 0), shards_for(&smt(16, 8), 0)), (1, 4));
+        assert_eq!(shards_for(&Machine::plain(&[0, 1, 2, 3, 4, 5]), 0, 1), 2);
+        // Loops for ingress are full long before the shard that they ask.
+        for (cpus, ingress, shards) in [(8, 2, 1), (16, 5, 1), (16, 6, 2), (9, 6, 1), (64, 10, 2)] {
+            let machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+            assert_eq!(shards_for(&machine, ingress, 0), shards, "{cpus} {ingress}");
+        }
+        assert_eq!((shards_for(&smt(3, 3), 0, 0), shards_for(&smt(16, 8), 0, 0)), (1, 4));
         let mut machine = smt(16, 8);
         machine.quota_milli = Some(3_500);
-        assert_eq!((machine.cores(), shards_for(&machine, 0)), (3, 1));
+        assert_eq!((machine.cores(), shards_for(&machine, 0, 0)), (3, 1));
         machine.quota_milli = None;
         for cpu in machine.cpus.iter_mut().filter(|cpu| 1 < cpu.core()) {
             cpu.efficient = true;
         }
-        assert_eq!(shards_for(&machine, 0), 2);
+        assert_eq!(shards_for(&machine, 0, 0), 2);
     }
 }

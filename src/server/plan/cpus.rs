@@ -85,13 +85,14 @@ pub(super) fn shard_count(
     options: &Options,
     machine: &Machine,
     policy: Policy,
-    others: usize,
+    ingress: usize,
+    feeds: usize,
 ) -> Result<u16, String> {
     let explicit = policy == Policy::Explicit;
     let named = cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?.len();
     let wanted = match options.cpu_shards {
         0 if explicit => named.max(1),
-        0 => placement::shards_for(machine, others),
+        0 => placement::shards_for(machine, ingress, feeds),
         shards => usize::try_from(shards).unwrap_or(usize::MAX),
     };
     if explicit && named != 0 && named != wanted {

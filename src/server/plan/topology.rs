@@ -216,7 +216,7 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     let ingress = cpus::ingress_count(options, policy)?;
     let allowed = machine.allowed.as_slice();
     let feed = cpus::has_feed_apart(options);
-    let shards = cpus::shard_count(options, machine, policy, ingress + usize::from(feed))?;
+    let shards = cpus::shard_count(options, machine, policy, ingress, usize::from(feed))?;
     let merged = allowed.len() == 1 && shards == 1 && ingress == 0 && !feed;
     let count = if merged { 1 } else { usize::from(shards) + ingress + usize::from(feed) + 1 };
     let named_journal = match options.cpu_journal.as_str() {

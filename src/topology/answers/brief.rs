@@ -124,7 +124,7 @@ pub(super) fn slow(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
                 cost::time(gaps.wait_p99_ns)
             ))
         ),
-        first: format!("smaller batches; {}", capacity.one_core_more()),
+        first: format!("smaller batches; {}", capacity.one_core_more_or_faster()),
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) fn orders(scene: &Scene<'_>, capacity: &Capacity) -> Brief {
         // What follows the semicolon is its price.
         (Some(way), _) => way.split(';').next().unwrap_or_default().to_owned(),
         (None, Some(most)) => {
-            let more = capacity.one_core_more();
+            let more = capacity.one_core_more_or_faster();
             format!("{more}; {KNOWN_SETTING}: up to {} (not reviewed)", rounded(most))
         }
         (None, None) => capacity.bought.first().cloned().unwrap_or_default(),

@@ -136,6 +136,26 @@ fn an_order_wakes_both_loops_on_its_way_where_ingress_is_apart() {
 }
 
 #[test]
+fn nobody_is_told_to_add_a_loop_where_there_may_be_no_more() {
+    let nine = "m@0 r@11 s@1 s@2 s@3 s@4 s@5 s@6 s@7 s@8 s@9";
+    for (loops, first, bought) in [
+        (
+            nine.to_owned(),
+            "smaller batches; a core and an ingress loop more",
+            "a core and an ingress loop more (cpu.ingress)",
+        ),
+        (format!("{nine} s@10"), "smaller batches; faster cores", "faster cores, in proportion"),
+    ] {
+        let needs = needs(&loops);
+        let [_, slow, _, orders, ..] = answers(&plain(16), &needs, None);
+        assert_eq!(slow.brief.first, first);
+        assert!(slow.bought.is_some_and(|told| told.starts_with(bought)), "{loops}");
+        let ways = [orders.free, orders.bought].into_iter().flatten().collect::<String>();
+        assert_eq!(ways.contains("cpu.ingress"), loops == nine, "{ways}");
+    }
+}
+
+#[test]
 fn one_client_s_limit_stands_with_what_the_machine_can_take() {
     let who = "; one client alone (an address, or the owner of a key)";
     let limit = |rule: &str, milli_per_second, refuses| {
