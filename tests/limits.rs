@@ -10,6 +10,8 @@ mod fast;
 mod language;
 #[path = "scripts/names.rs"]
 mod names;
+#[path = "limits/pieces.rs"]
+mod pieces;
 
 use fast::Fast;
 use language::{Command, MarketLine, OrderLine, Setup, parse};
@@ -220,6 +222,51 @@ fn what_expired_counts_no_more_when_it_is_asked_who_is_covered() {
 }
 
 #[test]
+fn who_has_more_orders_than_it_may_can_still_replace_them_by_as_many() {
+    let mut venue = Venue::open(16, 1, &["m"]);
+    let alice = venue.wallet("alice");
+    let mut ids: Vec<_> = (0..8)
+        .map(|number| {
+            let order = venue.order(&format!("alice buy yes 1 x1 gtc #{number}"));
+            assert_eq!(status(venue.fast.owner(MARKET).place(NOW, &order.ready())).0, Status::Live);
+            order.id
+        })
+        .collect();
+    venue.fast.follow();
+    venue.fast.restart_with(1, |settings| settings.open_per_owner_max = 3);
+    for (leaving, coming, allowed) in [(0, 1, false), (1, 1, true), (1, 2, false), (4, 2, true), (5, 1, true)]
+    {
+        let mut order = venue.order("alice buy yes 2 x1 gtc #new");
+        let coming: Vec<_> = (0..coming)
+            .map(|number: u8| {
+                order.id.0[..3].copy_from_slice(&[leaving, coming, number]);
+                order.ready()
+            })
+            .collect();
+        let request = Replace {
+            principal: alice,
+            leaving: &ids[..leaving.into()],
+            coming: &coming,
+            if_gone: IfGone::Refuse,
+        };
+        let shard = venue.fast.owner(MARKET);
+        let before = shard.resting_count();
+        match shard.replace(NOW, &request) {
+            Ok(_) => {
+                assert!(allowed, "{leaving} for {}", coming.len());
+                ids.drain(..usize::from(leaving));
+                ids.extend(coming.iter().map(|order| *order.id()));
+                assert_eq!(shard.resting_count(), before - usize::from(leaving) + coming.len());
+            }
+            Err(refusal) => {
+                assert!(!allowed, "{leaving} for {}: {refusal:?}", coming.len());
+                assert_eq!(shard.resting_count(), before);
+            }
+        }
+    }
+}
+
+#[test]
 fn a_sweep_says_whether_orders_left_so_that_they_are_counted_anew() {
     let mut venue = Venue::open(1_000, 1, &["m"]);
     assert_eq!(status(venue.place("alice buy yes 60 x1 gtd #expires expires 10")).0, Status::Live);
@@ -394,51 +441,6 @@ fn what_is_placed_after_the_moment_that_is_meant_stays() {
     assert_eq!(shard.looked_in_vain(), 1);
     assert_eq!(shard.remove_some(NOW, &mut leaving, RemovalReason::Disconnected, &mut left), Ok(()));
     assert_eq!(left, [first.id]);
-}
-
-#[test]
-fn orders_that_are_to_leave_do_so_in_pieces_those_that_were_open_at_its_beginning_and_no_others() {
-    let piece = u32::try_from(LEAVING_PER_PIECE).unwrap();
-    let orders = 2 * piece + 1;
-    let mut venue = Venue::open(orders + 1, 1, &["m"]);
-    let alice = venue.wallet("alice");
-    let mut order = venue.order("alice buy yes 1 x1 gtc #a");
-    let mut ids = Vec::new();
-    for number in 0..orders {
-        order.id.0[..4].copy_from_slice(&number.to_le_bytes());
-        assert_eq!(status(venue.fast.owner(MARKET).place(NOW, &order.ready())).0, Status::Live);
-        ids.push(order.id);
-    }
-    venue.fast.follow();
-    let log = Arc::clone(&venue.fast.log);
-    let reason = RemovalReason::Cancelled;
-    let (mut leaving, mut left) = (Leaving::default(), Vec::new());
-    let shard = venue.fast.owner(MARKET);
-    shard.choose_open(alice, OrderScope::ALL, &mut leaving);
-    // What is placed now stays, and what is gone when it would be its turn is passed over.
-    order.id.0[..4].copy_from_slice(&orders.to_le_bytes());
-    assert_eq!(status(shard.place(NOW, &order.ready())).0, Status::Live);
-    assert_eq!(shard.cancel(NOW, alice, &ids[1]), Ok(()));
-    assert_eq!(shard.remove_some(NOW, &mut leaving, reason, &mut left), Ok(()));
-    assert_eq!(left, [&ids[..1], &ids[2..LEAVING_PER_PIECE]].concat());
-    // A piece for which the log has no room is the next one again.
-    let payload = [0; 4_096];
-    while log.room_for_cancel(1) {
-        log.append(OrdersRemoved::KIND, &payload);
-    }
-    assert_eq!(shard.remove_some(NOW, &mut leaving, reason, &mut left), Err(CancelRefusal::Busy));
-    assert_eq!((left.len(), shard.resting_count()), (LEAVING_PER_PIECE - 1, LEAVING_PER_PIECE + 2));
-    log.free(log.claimed());
-    assert_eq!(shard.remove_some(NOW, &mut leaving, reason, &mut left), Ok(()));
-    assert_eq!((left.len(), leaving.is_over()), (2 * LEAVING_PER_PIECE - 1, false));
-    assert_eq!(shard.remove_some(NOW, &mut leaving, reason, &mut left), Ok(()));
-    assert_eq!((left.len(), leaving.is_over()), (2 * LEAVING_PER_PIECE, true));
-    assert_eq!((left.last(), shard.resting_count()), (ids.last(), 1));
-    // Where nothing is to leave, no room is needed.
-    while log.room_for_cancel(1) {
-        log.append(OrdersRemoved::KIND, &payload);
-    }
-    assert_eq!(shard.remove_some(NOW, &mut leaving, reason, &mut left), Ok(()));
 }
 
 #[test]

@@ -344,7 +344,8 @@ impl Shard {
         Ok(())
     }
 
-    /// Whether a principal may have so many orders open when `leaving` have left and `coming` have come.
+    /// Whether a principal may have so many orders open when `leaving` have left and `coming` have come. Who has more than
+    /// it may, from before the bound was lowered, need only not get more.
     #[allow(clippy::inline_always, reason = "see `judge_found`")]
     #[inline(always)]
     pub(super) fn judge_open_orders(
@@ -354,7 +355,7 @@ impl Shard {
         coming: u32,
     ) -> Result<(), Refusal> {
         let (open, most) = (self.open_orders(principal) - leaving + coming, self.settings.open_per_owner_max);
-        if open <= most {
+        if open <= most || coming <= leaving {
             return Ok(());
         }
         Err(Refusal { reject: Reject::TooManyOpenOrders, got: open.into(), allowed: most.into() })

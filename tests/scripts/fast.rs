@@ -100,9 +100,16 @@ impl Fast {
 
     /// Restarts with room for what several shards had before.
     pub fn restart_with_room(&mut self, shards: u16) {
-        self.settings.resting_max = 4_096;
-        self.settings.accounts_max = 4_096;
-        self.settings.books_bytes = 1 << 20;
+        self.restart_with(shards, |settings| {
+            settings.resting_max = 4_096;
+            settings.accounts_max = 4_096;
+            settings.books_bytes = 1 << 20;
+        });
+    }
+
+    /// Restarts with other settings.
+    pub fn restart_with(&mut self, shards: u16, change: impl FnOnce(&mut ShardSettings)) {
+        change(&mut self.settings);
         self.restart(shards);
     }
 

@@ -48,6 +48,10 @@ impl Naive {
                 None => return Err(Reject::ReplaceGone.into()),
             }
         }
+        let open_per_owner_max = self.open_per_owner_max;
+        if request.coming.len() <= done.left.len() {
+            self.open_per_owner_max = usize::MAX;
+        }
         let mut full: Option<Refusal> = None;
         for place in request.coming {
             if (place.market, place.wallet) != (first.market, first.wallet) {
@@ -68,6 +72,7 @@ impl Naive {
             self.wallets[place.wallet.index()].cell -= reserved;
             done.came.push((place.id, None));
         }
+        self.open_per_owner_max = open_per_owner_max;
         let left = before.into_iter().filter(|order| done.left.contains(&order.id));
         self.keep_places(left.collect(), &mut done.came);
         for place in request.coming {
