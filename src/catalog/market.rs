@@ -59,10 +59,10 @@ pub struct ImportedMarket {
 }
 
 impl ImportedMarket {
-    /// The mode of the market if it is new: closed without tokens, even if its flags say open.
+    /// The mode of the market if it is new: closed without tokens, even if its flags say that it is not over.
     #[must_use]
     pub fn first_mode(&self) -> Mode {
-        if self.tokens.is_none() && self.mode == Mode::Open { Mode::Closed } else { self.mode }
+        if self.tokens.is_none() && !self.mode.is_closed() { Mode::Closed } else { self.mode }
     }
 
     /// True if it takes orders once it is new here.
@@ -132,6 +132,11 @@ pub(super) fn names_tokens(raw: &str) -> bool {
     !matches!(raw, "null" | "\"\"" | "[]" | "\"[]\"")
 }
 
+/// The flag by which a row says that its market takes no orders.
+pub(super) fn takes_no_orders(fields: &Fields<'_>) -> Option<&'static str> {
+    ["acceptingOrders", "enableOrderBook"].into_iter().find(|name| fields.flag(name) == Some(false))
+}
+
 /// One row while it is read; each part that is refused is named.
 struct Reader<'a> {
     fields: &'a Fields<'a>,
@@ -146,7 +151,7 @@ impl Reader<'_> {
     /// What decides whether and how a market trades says true or false, or nothing: a `"true"` would count as neither.
     fn flags(&self) -> Result<(), Refused> {
         let is_wrong = |name: &&str| !matches!(self.fields.raw(name), None | Some("true" | "false"));
-        let names = ["closed", "archived", "acceptingOrders", "negRisk", "feesEnabled"];
+        let names = ["closed", "archived", "acceptingOrders", "enableOrderBook", "negRisk", "feesEnabled"];
         let wrong = names.into_iter().find(is_wrong);
         wrong.map_or(Ok(()), |name| Err(self.wrong(name, "true or false")))
     }
@@ -249,12 +254,15 @@ impl Reader<'_> {
         }
     }
 
+    /// One that is neither closed nor archived and says that it takes no orders can still be traded later.
     fn mode(&self, resolved: bool) -> Mode {
         let says = |name| self.fields.flag(name) == Some(true);
         if resolved {
             Mode::Resolved
         } else if says("closed") || (says("archived") && !says("acceptingOrders")) {
             Mode::Closed
+        } else if takes_no_orders(self.fields).is_some() {
+            Mode::CancelOnly
         } else {
             Mode::Open
         }

@@ -2,7 +2,7 @@
 
 use super::event::{together, updated};
 use super::fields::Fields;
-use super::market::ImportedMarket;
+use super::market::{ImportedMarket, takes_no_orders};
 use super::number::decimal;
 use super::{Moment, Refused};
 use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
@@ -110,7 +110,8 @@ pub struct MarketUpdate {
 /// trades on past its end costs its traders money, so a row that says closed closes it each time
 /// the row comes, even if the operator had opened it again. A tick costs nobody anything, so an
 /// unchanged text leaves the operator's tick alone. Nothing is lost by that: the exchange writes a
-/// text only after everything that the text changes. A result that a live market does not take is told each time.
+/// text only after everything that the text changes. No row opens or pauses a market that is here. A result that a live
+/// market does not take is told each time.
 #[must_use]
 pub fn market_step(known: &KnownMarket<'_>, market: &ImportedMarket, event: Option<u32>) -> MarketStep {
     let mut text = None;
@@ -155,7 +156,10 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
     let row = market.row();
     let is_live = known.is_live && known.mode != Mode::Resolved;
     let fee = FeeSchedule { version: known.fee.version, ..market.fee };
-    let opens = market.mode == Mode::Open && market.tokens.is_some();
+    let opens = !market.mode.is_closed() && market.tokens.is_some();
+    let takes_orders = matches!(known.mode, Mode::Open | Mode::PostOnly);
+    let pauses = market.mode == Mode::CancelOnly && takes_orders;
+    let resumes = market.mode == Mode::Open && known.mode == Mode::CancelOnly;
     // Whoever opens one that came without tokens opens it on those that the exchange made up.
     let may_open = known.mode == Mode::Closed && market.tokens == Some(known.tokens);
     let other_result = known.payout.is_some_and(|here| market.payout.is_some_and(|there| here != there));
@@ -180,6 +184,12 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
         (named_fee, other_fee, "the fee that the market has, which stays"),
         ("closed", opens && may_open, "true, as it is here; market mode opens it"),
         ("closed", opens && known.mode == Mode::Resolved, "true: its result is known here, which is final"),
+        (
+            takes_no_orders(said).unwrap_or(ACCEPTING),
+            pauses,
+            "true, as it is here; market mode makes it cancel-only",
+        ),
+        (ACCEPTING, resumes, "false, as it is here; market mode opens it"),
         (RESULT, other_result, "the result that the market has, which is final"),
     ];
     for (field, differs, allowed) in stays {
@@ -212,7 +222,7 @@ fn kept_names(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> 
         Some(tokens) if tokens != known.tokens => {
             Some(keep("clobTokenIds", "other tokens", "the tokens that the market has, which stay"))
         }
-        None if trades && market.mode == Mode::Open => {
+        None if trades && !market.mode.is_closed() => {
             Some(keep("clobTokenIds", "nothing", "the tokens that the market has: it trades on with them"))
         }
         _ => None,
@@ -222,6 +232,7 @@ fn kept_names(known: &KnownMarket<'_>, market: &ImportedMarket) -> Vec<Refused> 
 
 const TICK: &str = "orderPriceMinTickSize";
 const RESULT: &str = "outcomePrices";
+const ACCEPTING: &str = "acceptingOrders";
 
 /// Why a live market does not take the tick of its row.
 pub const LIVE_TICK: &str = "the tick of the live market, which stays; see market tick";
@@ -315,6 +326,45 @@ mod tests {
         ] {
             let here = KnownMarket { event: here, ..known(&whole) };
             assert_eq!(market_step(&here, &only(&row(1, &said)), names), step, "{said} {names:?}");
+        }
+    }
+
+    #[test]
+    fn a_row_that_stops_or_resumes_orders_is_told_and_changes_no_mode() {
+        const PAUSES: &str = "true, as it is here; market mode makes it cancel-only";
+        const RESUMES: &str = "false, as it is here; market mode opens it";
+        let (takes, takes_none) = (r#""acceptingOrders":true,"#, r#""acceptingOrders":false,"#);
+        let no_book = r#""acceptingOrders":true,"enableOrderBook":false,"#;
+        for (says, mode, told) in [
+            (takes, Mode::Open, None),
+            (takes, Mode::PostOnly, None),
+            (takes, Mode::CancelOnly, Some(("acceptingOrders", "true", RESUMES))),
+            (takes_none, Mode::Open, Some(("acceptingOrders", "false", PAUSES))),
+            (takes_none, Mode::PostOnly, Some(("acceptingOrders", "false", PAUSES))),
+            (takes_none, Mode::CancelOnly, None),
+            (takes_none, Mode::Closed, None),
+            (no_book, Mode::Open, Some(("enableOrderBook", "false", PAUSES))),
+            (no_book, Mode::CancelOnly, None),
+            ("", Mode::CancelOnly, None),
+        ] {
+            let here = only(&row(1, ""));
+            let newer = format!(r#""updatedAt":"2026-01-01T00:00:00Z",{says}"#);
+            let newer = only(&row(1, &newer));
+            let MarketStep::Update(update) = market_step(&KnownMarket { mode, ..known(&here) }, &newer, None)
+            else {
+                panic!("its text is another one: {}", newer.text);
+            };
+            let kept: Vec<_> = told
+                .into_iter()
+                .map(|(field, got, allowed)| Refused::new("market 1", field, got, allowed))
+                .collect();
+            assert_eq!((update.closes, update.kept), (false, kept), "{says} {mode:?}");
+            // The same text says nothing new.
+            assert_eq!(
+                market_step(&KnownMarket { mode, ..known(&newer) }, &newer, None),
+                MarketStep::Keep,
+                "{says} {mode:?}"
+            );
         }
     }
 

@@ -133,6 +133,13 @@ fn flags_decide_what_a_market_takes() {
         (r#""closed":true,"#, Mode::Closed, None),
         (r#""archived":true,"#, Mode::Closed, None),
         (r#""archived":true,"acceptingOrders":true,"#, Mode::Open, None),
+        (r#""archived":true,"acceptingOrders":false,"#, Mode::Closed, None),
+        (r#""closed":true,"acceptingOrders":false,"#, Mode::Closed, None),
+        (r#""acceptingOrders":true,"enableOrderBook":true,"#, Mode::Open, None),
+        (r#""acceptingOrders":null,"enableOrderBook":null,"#, Mode::Open, None),
+        (r#""acceptingOrders":false,"#, Mode::CancelOnly, None),
+        (r#""acceptingOrders":true,"enableOrderBook":false,"#, Mode::CancelOnly, None),
+        (r#""archived":true,"acceptingOrders":true,"enableOrderBook":false,"#, Mode::CancelOnly, None),
         (r#""closed":true,"outcomePrices":"[\"0.5\", \"0.5\"]","#, Mode::Closed, None),
         (r#""closed":false,"outcomePrices":"[\"1\", \"0\"]","#, Mode::Open, None),
         (r#""closed":true,"outcomePrices":"[\"1\", \"0\"]","#, Mode::Resolved, Payout::new(1_000_000)),
@@ -148,6 +155,8 @@ fn a_market_without_tokens_is_in_the_catalog_only() {
     let market = only(&format!(r#"{{"id":"abc","question":"?","conditionId":"0x{}"}}"#, "1".repeat(64)));
     assert_eq!((market.tokens, market.first_mode(), market.market_id), (None, Mode::Closed, None));
     assert!(!market.trades());
+    let flagged = only(&market.text.replace('{', r#"{"acceptingOrders":false,"#));
+    assert_eq!(flagged.first_mode(), Mode::Closed);
     assert_eq!(market.row(), format!("market 0x{}", "1".repeat(64)), "it has no number to be found by");
 }
 
@@ -185,6 +194,7 @@ fn every_row_that_cannot_be_taken_is_named() {
             "market 1: orderPriceMinTickSize: got 0.02; allowed: 0.1, 0.01, 0.005, 0.0025, 0.001 or 0.0001",
         ),
         (r#""closed":"true","#, r#"market 1: closed: got "true"; allowed: true or false"#),
+        (r#""enableOrderBook":0,"#, "market 1: enableOrderBook: got 0; allowed: true or false"),
         (r#""negRisk":1,"#, "market 1: negRisk: got 1; allowed: true or false"),
         (r#""feesEnabled":"false","#, r#"market 1: feesEnabled: got "false"; allowed: true or false"#),
         (

@@ -32,7 +32,8 @@ fn flags(site: &mut Site, n: u32) -> [bool; 4] {
         }
     }
     assert_eq!(clob["accepting_orders"], market["acceptingOrders"]);
-    assert_eq!(market["enableOrderBook"], market["acceptingOrders"]);
+    let pauses = clob["status"] == "paused";
+    assert_eq!(market["enableOrderBook"] == true, pauses || market["acceptingOrders"] == true);
     assert_eq!(market.get("closedTime").is_some(), market["closed"] == true, "{market}");
     assert_eq!(event.get("closedTime").is_some(), event["closed"] == true, "{event}");
     ["active", "closed", "archived", "acceptingOrders"].map(|name| market[name].as_bool().unwrap())
@@ -68,6 +69,42 @@ fn flags_are_what_the_row_says_and_trading_is_another_matter() {
     for (list, ids) in [("/markets", markets), ("/events", events)] {
         assert_eq!(found(&mut site, list, ids, "closed=true"), [4, 5, 7], "{list}");
         assert_eq!(found(&mut site, list, ids, "archived=true&closed=false"), [1, 2, 3, 8], "{list}");
+    }
+    site.exchange.stop();
+}
+
+#[test]
+fn a_market_whose_row_takes_no_orders_comes_cancel_only_until_the_operator_opens_it() {
+    let mut site = Site::dev();
+    let stopped =
+        json!({"closed": false, "archived": false, "acceptingOrders": false, "enableOrderBook": false});
+    let resumed =
+        json!({"closed": false, "archived": false, "acceptingOrders": true, "enableOrderBook": true});
+    let report_of = |site: &mut Site, day: u32, said: &Value| {
+        let mut flags = said.clone();
+        flags["updatedAt"] = json!(format!("2026-01-{day:02}T00:00:00Z"));
+        let (whole, report) = site.import(&json!([row(890, &flags)]));
+        assert!(whole, "{report}");
+        report
+    };
+    for (day, act, said, takes_orders, told) in [
+        (1, "", &stopped, false, "cancel-only: market 890: "),
+        (1, "", &stopped, false, "0 added, 0 updated, 1 unchanged"),
+        (2, "", &resumed, false, "acceptingOrders: got true; allowed: false, as it is here"),
+        (2, "mode 890 open", &resumed, true, ""),
+        (3, "", &stopped, true, "acceptingOrders: got false; allowed: true, as it is here"),
+        (3, "", &stopped, true, "1 conditions: 0 tradable, 1 cancel-only, 0 closed"),
+        (3, "mode 890 post-only", &stopped, true, ""),
+        (4, "", &resumed, true, "1 conditions: 1 tradable, 0 cancel-only, 0 closed"),
+    ] {
+        if act.is_empty() {
+            let report = report_of(&mut site, day, said);
+            assert!(report.contains(told), "{day} {said}: {report}");
+        } else {
+            let words = ["market"].into_iter().chain(act.split(' '));
+            site.exchange.operator(&words.collect::<Vec<_>>());
+        }
+        assert_eq!(flags(&mut site, 890), [true, false, false, takes_orders], "{day} {act} {said}");
     }
     site.exchange.stop();
 }

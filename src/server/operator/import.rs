@@ -53,16 +53,23 @@ fn guess() -> MarketDefaults {
     MarketDefaults { tick, min_size: Shares(5_000_000), fee: FeeSchedule::FREE }
 }
 
+/// True for a market that is not over, but takes no orders if it is new.
+fn takes_no_orders(market: &ImportedMarket) -> bool {
+    market.first_mode() == Mode::CancelOnly
+}
+
 fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
     let markets = import.markets();
     let count = |test: &dyn Fn(&ImportedMarket) -> bool| markets.iter().filter(|market| test(market)).count();
     let mut text = format!(
-        "{} files: {} events, {} conditions: {} tradable, {} closed ({} of them resolved), {} said twice\n",
+        "{} files: {} events, {} conditions: {} tradable, {} cancel-only, {} closed ({} of them resolved), \
+         {} said twice\n",
         files.len(),
         import.events().len(),
         markets.len(),
         count(&ImportedMarket::trades),
-        count(&|market| !market.trades()),
+        count(&takes_no_orders),
+        count(&|market| market.first_mode().is_closed()),
         count(&|market| market.mode == Mode::Resolved),
         import.repeated()
     );
@@ -75,6 +82,14 @@ fn summary(files: &[File], import: &Import, tally: &Tally) -> String {
         let _ = writeln!(
             text,
             "catalog only: {}: no clobTokenIds, so it does not trade unless it does already",
+            market.row()
+        );
+    }
+    for market in markets.iter().filter(|market| takes_no_orders(market)) {
+        let _ = writeln!(
+            text,
+            "cancel-only: {}: acceptingOrders or enableOrderBook is false, so it takes no orders unless it does \
+             already",
             market.row()
         );
     }

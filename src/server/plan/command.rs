@@ -221,6 +221,8 @@ pub enum ImportCommand {
     ///
     /// What is new is added, what changed is updated, and what a market does not take is told. A
     /// market that its row closes is closed, also one that was opened again by hand; no row opens one.
+    /// One that is neither closed nor archived and whose row says `acceptingOrders` or
+    /// `enableOrderBook` false is added cancel-only; the mode of one that is here already stays.
     Gamma {
         /// How to reach the exchange.
         #[command(flatten)]

@@ -489,7 +489,7 @@ mod tests {
         assert_eq!(tally.refused, 6);
         assert_eq!(
             summary(&[], &import, &tally),
-            "0 files: 1 events, 2 conditions: 2 tradable, 0 closed (0 of them resolved), 0 said twice\n\
+            "0 files: 1 events, 2 conditions: 2 tradable, 0 cancel-only, 0 closed (0 of them resolved), 0 said twice\n\
              events: 1 added, 0 updated, 0 unchanged\n\
              tags, series and creators by themselves: 0 added, 0 updated, 0 unchanged\n\
              markets: 1 added, 0 updated, 0 unchanged, 1 older\n\
