@@ -32,7 +32,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("ledger", &["domain", "memory", "catalog", "journal"]),
     ("shard", &["domain", "memory", "account", "book", "journal", "registry", "ledger"]),
     ("registrar", &["domain", "memory", "auth", "catalog", "journal", "registry", "ledger"]),
-    ("reader", &["domain", "memory", "catalog", "http", "journal", "json", "wallet", "ledger"]),
+    ("reader", &["domain", "memory", "auth", "catalog", "http", "journal", "json", "wallet", "ledger"]),
     (
         "server",
         &[

@@ -7,7 +7,8 @@ pub(super) use whole::ROWS_MAX;
 
 use super::ask::{Asked, Refused, WORD_RULE, bad_parameter, no_market};
 use super::{Caller, Reader};
-use crate::domain::{Collateral, SignatureType, WalletKind, WalletNo, Word};
+use crate::auth::derive;
+use crate::domain::{Address, Collateral, SignatureType, WalletKind, WalletNo, Word};
 use crate::json::Writer;
 
 /// What an exchange contract may move of a wallet's funds: everything, because without a chain
@@ -62,10 +63,17 @@ impl Reader {
             let is_kind = |wallet: &WalletNo| self.ledger.wallet(*wallet).is_some_and(|row| row.kind == kind);
             wallets.iter().copied().find(is_kind)
         };
+        // What was credited as a deposit wallet before its owner was known stays one, also at a derived address.
+        let at_derived = |derived: fn(&Address) -> Address| {
+            let address = derived(&self.ledger.wallet(principal)?.address);
+            let is_there =
+                |wallet: &WalletNo| self.ledger.wallet(*wallet).is_some_and(|row| row.address == address);
+            wallets.iter().copied().find(is_there)
+        };
         match signature_type {
             SignatureType::Eoa => of_kind(WalletKind::Eoa),
-            SignatureType::Proxy => of_kind(WalletKind::Proxy),
-            SignatureType::Safe => of_kind(WalletKind::Safe),
+            SignatureType::Proxy => of_kind(WalletKind::Proxy).or_else(|| at_derived(derive::proxy)),
+            SignatureType::Safe => of_kind(WalletKind::Safe).or_else(|| at_derived(derive::safe)),
             // A deposit wallet may have the very address of its owner's proxy wallet; then it is
             // recorded as the proxy.
             SignatureType::Deposit => of_kind(WalletKind::Deposit).or_else(|| of_kind(WalletKind::Proxy)),

@@ -1,6 +1,7 @@
 use super::*;
+use crate::auth::derive;
 use crate::domain::{Reject, TradeId};
-use crate::journal::layout::{Frozen, Removal, Resolved, TickChanged};
+use crate::journal::layout::{Frozen, Removal, Resolved, TickChanged, WalletLinked};
 use serde_json::json;
 
 const SERVICE: Dialect = Dialect::Service;
@@ -401,6 +402,31 @@ fn the_signature_type_picks_the_wallet_of_a_balance() {
             assert_eq!(answer["balance"], balance, "{query}");
             assert_eq!(names(&answer["allowances"]), [format!("0x{}", "ee".repeat(20))]);
         }
+    }
+}
+
+#[test]
+fn a_derived_wallet_that_was_credited_before_its_owner_came_is_found_by_its_signature_type() {
+    let (mut exchange, _) = traded();
+    let owner = address(BOB);
+    for (number, derived, amount, signature_type) in
+        [(6, derive::proxy(&owner), 30, 1), (7, derive::safe(&owner), 50, 2)]
+    {
+        let query = format!("GET /balance-allowance?asset_type=COLLATERAL&signature_type={signature_type}");
+        assert_eq!(exchange.answers(caller(BOB, POLY), &query, "")["balance"], "0");
+        let (time, wallet) = (exchange.time(), WalletNo(number));
+        let kind = WalletKind::Deposit;
+        exchange.says(WalletAdded { time, wallet, address: derived, kind, principal: None });
+        exchange.says(Money {
+            time,
+            wallet,
+            direction: MoneyDirection::Credit,
+            amount: Collateral(amount),
+            reference: format!("early {number}"),
+        });
+        exchange.says(WalletLinked { time, wallet, principal: BOB });
+        let balance = amount.to_string();
+        assert_eq!(exchange.answers(caller(BOB, POLY), &query, "")["balance"], balance, "{query}");
     }
 }
 
