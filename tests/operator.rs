@@ -81,6 +81,32 @@ fn market_life(shards: u16) {
 }
 
 #[test]
+fn a_market_that_is_made_in_a_neg_risk_event_is_a_neg_risk_market() {
+    const GROUP: &str = "0x22711a5951588f0035c153eed0eb9746b378c2ae277077086881eb7107972ac4";
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).set("cpu.policy=unpinned").start();
+    let mut connection = exchange.connect();
+    let mut trader = Trader::new(KEYS[1], &mut connection);
+    for (event, neg_risk, group) in
+        [("warmest-capital-of-july-2027", true, GROUP), ("marathon-records", false, "")]
+    {
+        let made = exchange.operator(&["market", "create", "Another?", "--event", event]);
+        assert_eq!(made["negRisk"], neg_risk, "{event}");
+        let market = exchange.read(&format!("/markets/{}", made["conditionId"].as_str().unwrap()));
+        assert_eq!((&market["neg_risk"], &market["neg_risk_market_id"]), (&neg_risk.into(), &group.into()));
+        assert_eq!(market["event"]["slug"], event);
+        let yes = token(made["tokens"][0].as_str().unwrap());
+        for (signed_for, status) in [(neg_risk, 200), (!neg_risk, 400)] {
+            let wish = Wish { neg_risk: signed_for, ..Wish::buy(yes, 1_000, 10_000_000) };
+            let order = trader.sign(&wish);
+            let answer = trader.post(&mut connection, &order.body);
+            assert_eq!(answer.status, status, "{event} {signed_for} {}", answer.json());
+        }
+    }
+    exchange.stop();
+}
+
+#[test]
 fn what_is_wrong_is_named_with_what_is_allowed() {
     let folder = folder();
     let exchange = Plan::dev(folder.path()).start();

@@ -7,7 +7,7 @@
 use super::act::{refused, refused_by_shard, said};
 use super::desk::{self, Place};
 use super::request::{NewMarket, Refusal};
-use crate::catalog::slug_of;
+use crate::catalog::{Fields, slug_of};
 use crate::domain::order::SIGNATURE_BYTES_MAX;
 use crate::domain::{Mode, OrderId, Outcome, Payout, Reject, Shares, Tick, TimeMs, WalletNo, Word};
 use crate::journal::layout::ActKind;
@@ -151,6 +151,9 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
             Refusal::new(404, "event_unknown", "event", slug, "the slug of an event that is here")
         })?),
     };
+    let text =
+        event.and_then(|number| desk::ledger(core).events().get(number as usize)).map(|row| &*row.text);
+    let group = text.and_then(NegRisk::of_event);
     let defaults = core.shared.plan.market_defaults;
     let slug = slug_of(&market.question);
     let needs_number =
@@ -160,7 +163,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
         let names = registrar.next_market_names();
         let min_size = market.min_size.unwrap_or(defaults.min_size);
         let slug = if needs_number { numbered(&slug, names.market_id) } else { slug.clone() };
-        let text = text_of(&market, &names, &slug, min_size.0, now);
+        let text = text_of(&market, &names, &slug, group.as_ref(), min_size.0, now);
         let new = registrar::NewMarket {
             event,
             market_id: None,
@@ -168,7 +171,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
             question: None,
             tokens: None,
             labels: [&market.labels[0], &market.labels[1]],
-            neg_risk: false,
+            neg_risk: group.is_some(),
             tick: market.tick,
             min_size,
             fee: defaults.fee,
@@ -185,6 +188,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
                     .text(&market.labels[0])
                     .text(&market.labels[1])
                     .close_array();
+                json.key("negRisk").boolean(group.is_some());
                 json.key("tokens").open_array().token(&names.tokens[0]).token(&names.tokens[1]).close_array();
                 json.key("tick").ten_thousandths_text(market.tick.ten_thousandths());
                 json.key("minSize").millionths_text(min_size.0).key("mode").text("open");
@@ -194,8 +198,32 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
     }))
 }
 
+/// The markets of one event of which one pays: orders of each are signed in the neg-risk domain.
+struct NegRisk {
+    /// What they have in common, if the event names it.
+    market_id: Option<String>,
+}
+
+impl NegRisk {
+    /// That of an event, if its text says that it is one.
+    fn of_event(text: &str) -> Option<Self> {
+        let fields = Fields::parse(text)?;
+        let market_id = fields.text(NEG_RISK_MARKET);
+        (fields.flag("negRisk") == Some(true)).then_some(Self { market_id })
+    }
+}
+
+const NEG_RISK_MARKET: &str = "negRiskMarketID";
+
 /// What an operator's market says about itself, in Gamma form.
-fn text_of(market: &NewMarket, names: &MarketNames, slug: &str, min_size: u64, now: TimeMs) -> String {
+fn text_of(
+    market: &NewMarket,
+    names: &MarketNames,
+    slug: &str,
+    group: Option<&NegRisk>,
+    min_size: u64,
+    now: TimeMs,
+) -> String {
     let list = |write: &dyn Fn(&mut Writer<'_>)| {
         let mut inner = Vec::new();
         let mut json = Writer::new(&mut inner);
@@ -221,7 +249,10 @@ fn text_of(market: &NewMarket, names: &MarketNames, slug: &str, min_size: u64, n
     {
         json.key(name).boolean(value);
     }
-    json.key("acceptingOrders").boolean(true).key("negRisk").boolean(false);
+    json.key("acceptingOrders").boolean(true).key("negRisk").boolean(group.is_some());
+    if let Some(market_id) = group.and_then(|group| group.market_id.as_ref()) {
+        json.key(NEG_RISK_MARKET).text(market_id);
+    }
     for name in ["createdAt", "updatedAt", "startDate"] {
         json.key(name).instant(now);
     }

@@ -252,7 +252,7 @@ pub enum MarketCommand {
         /// Smallest resting order in shares
         #[arg(long, allow_negative_numbers = true)]
         min_size: Option<String>,
-        /// The event it belongs to, by slug
+        /// The event it belongs to, by slug; in a neg-risk event it is a neg-risk market
         #[arg(long)]
         event: Option<String>,
     },
