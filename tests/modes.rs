@@ -232,7 +232,7 @@ fn a_mode_that_is_none_is_refused_by_name() {
         (&["mode", "resolved"], "mode: got resolved"),
         (&["market", "mode", &site.condition, "closed"], "mode: got closed; allowed: open, post-only"),
         (&["market", "mode", &site.condition, "half"], "mode: got half"),
-        (&["market", "mode", "77", "open"], "market: got 77"),
+        (&["market", "mode", "77", "open"], "market: 77 is not known here"),
     ] {
         let output = site.exchange.operator_output(words);
         let text = String::from_utf8_lossy(&output.stderr).into_owned();

@@ -111,11 +111,16 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
     let folder = folder();
     let exchange = Plan::dev(folder.path()).start();
     for (words, said) in [
-        (&["market", "pause", "77"][..], "market: got 77; allowed: a market that is here"),
+        (&["market", "pause", "77"][..], "market: 77 is not known here"),
         (&["market", "pause", "../mode"], "market: got ../mode; allowed: a market's id, or 0x and"),
         (&["market", "tick", "900000001", "0.02"], "tick: got 0.02; allowed: 0.1, 0.01,"),
         (&["market", "resolve", "900000001", "--payout", "2"], "payout: got 2; allowed: what a share"),
-        (&["market", "create", "?", "--event", "nowhere"], "event: got nowhere; allowed: the slug"),
+        // What is here has the id 9001.
+        (&["market", "create", "?", "--event", "9001"], "event: 9001 is no slug of an event that is here"),
+        (
+            &["market", "create", "?", "--event", "nowhere"],
+            "event: nowhere is no slug of an event that is here",
+        ),
         (&["account", "credit", FIRST, "-5"], "amount: got -5; allowed:"),
         (&["account", "debit", FIRST, "-0.5"], "amount: got -0.5; allowed:"),
         (&["market", "resolve", "900000001", "--payout", "-1"], "payout: got -1; allowed: what a share"),
@@ -127,6 +132,10 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (
             &["account", "link", FIRST, DEPOSIT],
             "owner: 0x365f0ca36ae1f641e02fe3b7743673da42a13a70 is known here as a deposit",
+        ),
+        (
+            &["account", "show", "0x0000000000000000000000000000000000000001"],
+            "wallet: 0x0000000000000000000000000000000000000001 is not known here; credit or link it first",
         ),
         (&["account", "show", "0x12"], "wallet: got 0x12; allowed: 0x and 40 hex digits"),
     ] {

@@ -99,8 +99,8 @@ refusals! {
     ModeNotForExchange = 400, "invalid_mode", "mode: resolved is for markets; allowed: open, post-only, cancel-only, closed";
     /// The event's id is empty or too long.
     EventKeyLength = 400, "invalid_event", "event: its id has 1 to 64 bytes";
-    /// No event has this id.
-    EventUnknown = 404, "event_unknown", "event: {got} is not known here; import it first";
+    /// No event has this slug.
+    EventUnknown = 404, "event_unknown", "event: {got} is no slug of an event that is here; import it first";
     /// The text is longer than fits a frame beside the rest.
     TextTooLong = 400, "text_too_long", "text: at most 262144 bytes";
     /// A label is empty or too long.

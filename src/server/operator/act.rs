@@ -174,7 +174,8 @@ fn find(core: &CoreLoop, market: MarketName) -> Result<Place, Refusal> {
             MarketName::Id(id) => id.to_string(),
             MarketName::Condition(condition) => hex(condition.as_bytes()),
         };
-        Refusal::new(404, "market_unknown", "market", &got, "a market that is here; see market list")
+        let allowed = "a market that is here; see market list";
+        Refusal::of(registrar::Refusal::MarketUnknown, "market", &got, allowed)
     })
 }
 

@@ -12,6 +12,7 @@ use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, W
 use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::reader::Reader;
+use crate::registrar;
 use crate::server::core_loop::CoreLoop;
 use crate::server::reading::follows::Follows;
 
@@ -218,13 +219,8 @@ pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Ref
     let found = ledger.wallets().iter().find(|row| row.address == *address);
     let row = found.ok_or_else(|| {
         let got = super::act::hex(address.as_bytes());
-        Refusal::new(
-            404,
-            "wallet_unknown",
-            "wallet",
-            &got,
-            "a wallet that was credited, linked or has an API key",
-        )
+        let allowed = "a wallet that was credited, linked or has an API key";
+        Refusal::of(registrar::Refusal::WalletUnknown, "wallet", &got, allowed)
     })?;
     Ok(written(ledger, row))
 }

@@ -148,7 +148,7 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
     let event = match &market.event {
         None => None,
         Some(slug) => Some(desk::event_by_slug(core, slug).ok_or_else(|| {
-            Refusal::new(404, "event_unknown", "event", slug, "the slug of an event that is here")
+            Refusal::of(registrar::Refusal::EventUnknown, "event", slug, "the slug of an event that is here")
         })?),
     };
     let text =

@@ -31,6 +31,7 @@ use crate::http::respond::retry_after_s;
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::json::{ShortText, Writer, decimal};
+use crate::registrar;
 use crate::server::requests::refusal;
 use crate::server::threads::message::Said;
 
@@ -147,6 +148,8 @@ pub(crate) struct Refusal {
     pub(crate) got: String,
     /// What it may hold.
     pub(crate) allowed: &'static str,
+    /// The text of the catalogue of errors, if the code has one there; `{got}` stands for what the field held.
+    words: Option<&'static str>,
 }
 
 impl Refusal {
@@ -158,7 +161,18 @@ impl Refusal {
         got: &str,
         allowed: &'static str,
     ) -> Self {
-        Self { status, code, field, got: ShortText::new(got).as_str().to_owned(), allowed }
+        Self { status, code, field, got: ShortText::new(got).as_str().to_owned(), allowed, words: None }
+    }
+
+    /// The registrar's refusal of one field, in its words.
+    pub(crate) fn of(
+        refusal: registrar::Refusal,
+        field: &'static str,
+        got: &str,
+        allowed: &'static str,
+    ) -> Self {
+        let wire = refusal.wire();
+        Self { words: Some(wire.error), ..Self::new(wire.status, wire.code, field, got, allowed) }
     }
 
     /// The answer.
@@ -181,6 +195,9 @@ impl std::fmt::Display for Refusal {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.field.is_empty() {
             return out.write_str(self.allowed);
+        }
+        if let Some(words) = self.words {
+            return out.write_str(&words.replace("{got}", &self.got));
         }
         let got = if self.got.is_empty() { "nothing" } else { &self.got };
         write!(out, "{}: got {got}; allowed: {}", self.field, self.allowed)
