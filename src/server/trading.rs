@@ -401,7 +401,7 @@ impl Trade {
                 let scope = self.bodies.cancel_scope(&mut self.body).map_err(|error| of_read(&error))?;
                 let missing = scope.market.is_none() && scope.token.is_none();
                 if missing && caller.dialect != Dialect::Poly {
-                    return Err(Refused::plain(Reject::CancelScopeMissing));
+                    return Err(words::scope_missing());
                 }
                 let work = begin(&mut self.works);
                 self.cancel_scope(work, caller, &scope, now, mesh);

@@ -13,7 +13,9 @@ const NAMED: [(Reject, &str); 5] = [
 ];
 
 /// The field that a refusal names on the row that provokes it, and what is allowed there.
-const RULES: [(Reject, &str, &str); 2] = [
+const RULES: [(Reject, &str, &str); 4] = [
+    (Reject::OwnerMismatch, "owner", "the API key of the request"),
+    (Reject::CancelScopeMissing, "body", "market, asset_id or both"),
     (Reject::ExpirationType, "expiration", "0"),
     (Reject::ExpirationTooLarge, "expiration", "seconds since 1970, below 100000000000"),
 ];

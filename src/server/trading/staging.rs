@@ -103,7 +103,7 @@ impl Trade {
             return Err(plain(Reject::PostOnlyMode));
         }
         if order.owner != caller.api_key {
-            return Err(plain(Reject::OwnerMismatch));
+            return Err(words::of_another_key(order.owner));
         }
         Verifier::parties(fields, &caller.address).map_err(plain)?;
         let Some((market, outcome)) = self.registry.token(&fields.token) else {

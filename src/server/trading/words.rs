@@ -2,7 +2,7 @@
 
 use super::work::Refused;
 use crate::domain::time::MILLISECONDS_FROM;
-use crate::domain::{Address, ConditionId, Reject, TokenId};
+use crate::domain::{Address, ApiKey, ConditionId, Reject, TokenId};
 use crate::json::ShortText;
 use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
 
@@ -60,6 +60,25 @@ pub(crate) fn of_act(refusal: &Refusal) -> Refused {
         got: text(refusal.got),
         allowed: text(refusal.allowed),
         ..Refused::plain(refusal.reject)
+    }
+}
+
+/// A refusal of an order that names another API key than that of its request, which is not told.
+pub(crate) fn of_another_key(owner: ApiKey) -> Refused {
+    Refused {
+        field: "owner",
+        got: ShortText::uuid(owner),
+        allowed: ShortText::new("the API key of the request"),
+        ..Refused::plain(Reject::OwnerMismatch)
+    }
+}
+
+/// A refusal of a cancel that names neither market nor token.
+pub(crate) fn scope_missing() -> Refused {
+    Refused {
+        field: "body",
+        allowed: ShortText::new("market, asset_id or both"),
+        ..Refused::plain(Reject::CancelScopeMissing)
     }
 }
 
