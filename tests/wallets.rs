@@ -233,7 +233,11 @@ fn every_parameter_is_taken_up_to_its_bounds_and_refused_beyond_them() {
             assert_eq!(answer.status, status, "{path} {field}={value}");
             if status == 400 {
                 let body = answer.json();
-                let rule = format!("a whole number from {min} to {max}");
+                let rule = if field == "limit" {
+                    format!("{min} or more; beyond {max} it is {max}")
+                } else {
+                    format!("a whole number from {min} to {max}")
+                };
                 let got = value.to_string();
                 assert_eq!((&body["field"], &body["got"]), (&Value::from(field), &Value::from(got)));
                 assert_eq!(

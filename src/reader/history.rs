@@ -84,7 +84,10 @@ impl Wanted<'_> {
                 let start = seconds.map(|seconds| now_s.saturating_sub(seconds));
                 Ok(Span { start, end: None, now_s, step_min })
             }
-            (Some(interval), _, _) => Err(bad_parameter().about("interval", interval, INTERVAL_RULE)),
+            (Some(interval), _, _) => {
+                let allowed = format!("nothing beside {start_name} or {end_name}");
+                Err(bad_parameter().about("interval", interval, allowed))
+            }
             (None, None, None) => Err(bad_parameter().about("interval", "", INTERVAL_RULE)),
             (None, None, Some(_)) => {
                 Err(bad_parameter().about(start_name, "", "a start beside an end, in seconds"))

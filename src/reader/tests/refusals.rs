@@ -108,12 +108,32 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
 #[test]
 fn a_refusal_repeats_what_was_sent_and_says_the_rule() {
     let mut exchange = Exchange::opened();
-    let (status, text) = exchange.sends(None, "GET /price?token_id=300&side=%22HOLD", "");
-    assert_eq!(status, 400);
-    assert_eq!(
-        text,
-        r#"{"error":"Invalid side","code":"invalid_side","field":"side","got":"\"HOLD","allowed":"BUY or SELL"}"#
-    );
+    let batch = r#"{"markets":["300"],"interval":"1h","end_ts":1}"#;
+    for (line, body, told) in [
+        (
+            "GET /price?token_id=300&side=%22HOLD",
+            "",
+            r#"{"error":"Invalid side","code":"invalid_side","field":"side","got":"\"HOLD","allowed":"BUY or SELL"}"#,
+        ),
+        (
+            "GET /prices-history?market=300&interval=1h&startTs=1",
+            "",
+            concat!(
+                r#"{"error":"Invalid parameter","code":"invalid_parameter","field":"interval","#,
+                r#""got":"1h","allowed":"nothing beside startTs or endTs"}"#
+            ),
+        ),
+        (
+            "POST /batch-prices-history",
+            batch,
+            concat!(
+                r#"{"error":"Invalid parameter","code":"invalid_parameter","field":"interval","#,
+                r#""got":"1h","allowed":"nothing beside start_ts or end_ts"}"#
+            ),
+        ),
+    ] {
+        assert_eq!(exchange.sends(None, line, body), (400, told.to_owned()), "{line}");
+    }
 }
 
 #[test]
@@ -179,7 +199,7 @@ fn whatever_is_wrong_with_a_query_about_wallets_is_named() {
         ),
         (
             format!("/positions?user={alice}&limit=-1"),
-            "invalid_field: limit: -1 is not a whole number from 0 to 500",
+            "invalid_field: limit: -1 is not 0 or more; beyond 500 it is 500",
             "limit",
             "-1",
         ),

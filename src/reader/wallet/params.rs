@@ -1,8 +1,8 @@
 //! The parameters of wallet routes: names, bounds, defaults, and what is wrong with a value.
 //!
 //! Absent and empty are the same. Every refusal is a 400 that names the field, the value that was
-//! sent, and the rule: `{"error":"invalid_field: limit: 501 is not a whole number from 0 to 500",
-//! "code":"invalid_field","field":"limit","got":"501","allowed":"a whole number from 0 to 500"}`.
+//! sent, and the rule: `{"error":"invalid_field: offset: -1 is not a whole number from 0 to 10000",
+//! "code":"invalid_field","field":"offset","got":"-1","allowed":"a whole number from 0 to 10000"}`.
 
 use super::super::ask::{ADDRESS_RULE, Asked, Refused};
 use crate::domain::text::parse_hex;
@@ -112,7 +112,10 @@ impl<'a> Params<'a> {
 
     fn whole(&self, field: &'static str, bounds: Bounds, beyond: Beyond) -> Result<usize, Refused> {
         let Bounds { min, default, max } = bounds;
-        let rule = || format!("a whole number from {min} to {max}").into();
+        let rule = || match beyond {
+            Beyond::Cut => format!("{min} or more; beyond {max} it is {max}").into(),
+            Beyond::Refused => format!("a whole number from {min} to {max}").into(),
+        };
         let read = |text: &str| {
             let number = match decimal::parse_integer(text.as_bytes()) {
                 Ok(number) => usize::try_from(number).unwrap_or(usize::MAX),
