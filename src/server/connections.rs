@@ -13,12 +13,14 @@
 //! | `connection` | one connection: bytes in, open requests, bytes out |
 //! | `fair` | whose request gets its signature checks next |
 //! | `held` | what clients hold up, over all connections |
+//! | `heard` | until when a loop has heard its clients |
 //! | `addresses` | a number for each address, for `house` and `held` |
 
 mod addresses;
 pub(super) mod connection;
 pub(super) mod descriptors;
 mod fair;
+pub(super) mod heard;
 pub(super) mod held;
 pub(super) mod house;
 pub(super) mod socket;

@@ -49,6 +49,7 @@ use std::sync::Arc;
 
 use super::connections::Connections;
 use super::connections::connection::KeyName;
+use super::connections::heard::HeardUntil;
 use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
 use super::machine::disk::DiskWatch;
@@ -155,6 +156,8 @@ pub(crate) struct CoreLoop {
     wait: Wait,
     watch: Watch,
     events: Vec<Ready>,
+    /// By which deadlines of clients are judged.
+    heard: HeardUntil,
     doors: Option<Doors>,
     prefixes: HostPrefixes,
     idle_turns: u32,
@@ -217,6 +220,7 @@ impl CoreLoop {
             clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
             events: Vec::with_capacity(64),
+            heard: HeardUntil::default(),
             doors,
             prefixes,
             idle_turns: 0,

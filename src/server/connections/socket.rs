@@ -171,8 +171,20 @@ impl OtherEnd {
     }
 }
 
+/// How much of what happened epoll reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reported {
+    /// All of it.
+    All,
+    /// So many events; there may be more.
+    Some(usize),
+}
+
 /// Events taken in one turn; the rest are there in the next one.
 const EVENTS_PER_TURN: usize = 64;
+
+/// What a loop may watch beside its connections: two doors and its bell.
+pub(crate) const OTHERS_WATCHED: usize = 3;
 
 const PUBLIC_DOOR: u64 = u64::MAX;
 const ADMIN_DOOR: u64 = u64::MAX - 1;
@@ -207,7 +219,7 @@ impl Watch {
     }
 
     /// Waits up to `ms` milliseconds (0: not at all) and appends what happened to `out`.
-    pub(crate) fn wait(&self, ms: u64, out: &mut Vec<Ready>) {
+    pub(crate) fn wait(&self, ms: u64, out: &mut Vec<Ready>) -> Reported {
         let timeout = Timespec {
             tv_sec: i64::try_from(ms / 1_000).unwrap_or(i64::MAX),
             tv_nsec: i64::try_from(ms % 1_000 * 1_000_000).expect("below a second"),
@@ -215,8 +227,10 @@ impl Watch {
         let mut room = [const { MaybeUninit::<epoll::Event>::uninit() }; EVENTS_PER_TURN];
         // An interrupted wait is an empty one; the next turn asks again.
         let Ok((events, _)) = epoll::wait(&self.set, &mut room, Some(&timeout)) else {
-            return;
+            return Reported::Some(0);
         };
+        let reported =
+            if events.len() < EVENTS_PER_TURN { Reported::All } else { Reported::Some(events.len()) };
         for event in events {
             let flags = event.flags;
             let readable =
@@ -228,6 +242,7 @@ impl Watch {
                 other_end: OtherEnd::of(flags),
             });
         }
+        reported
     }
 }
 

@@ -53,8 +53,8 @@ impl CoreLoop {
                 self.check_stream(slot);
                 continue;
             }
-            let silent = connection.read_by_ms <= self.elapsed_ms && !connection.is_kept_waiting();
-            let unsent = connection.send_by_ms <= self.elapsed_ms;
+            let silent = connection.read_by_ms <= self.heard.until_ms() && !connection.is_kept_waiting();
+            let unsent = connection.send_by_ms <= self.heard.until_ms();
             if (silent || unsent)
                 && let Some(connection) = self.connections.take(slot)
             {
@@ -167,7 +167,7 @@ impl CoreLoop {
         let mark = self.marks.as_mut().map_or(Position(0), Marks::advance);
         let is_marked = awaited.is_some_and(|position| position <= mark);
         if !self.work_came(phase) && !is_marked {
-            self.watch.wait(self.nap_ms(), &mut self.events);
+            self.wait_for_events(self.nap_ms());
         }
         self.shared.wakers[no].after_sleep(false);
         true
@@ -261,5 +261,56 @@ impl CoreLoop {
                 self.leave(slot, connection);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::server::plan::{Start, plan_on};
+    use crate::server::process::clock::Clock;
+    use crate::server::process::start::start_but;
+    use crate::server::tests::options;
+    use crate::server::threads::thread::Turns;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    #[test]
+    fn nobody_is_taken_for_silent_whose_request_has_come() {
+        // Several times as many as epoll reports at once.
+        const CLIENTS: u32 = 200;
+        let data = tempfile::tempdir().expect("a directory");
+        let dev = Start { dev: true, ..Start::default() };
+        let mut plan = plan_on(&options(&data, 1), dev, &[0]).expect("a plan");
+        // A turn with nothing to do must come back.
+        plan.topology.loops[0].wait = Wait::Spin;
+        let (running, mut cores) = start_but(1, plan, Clock::real()).expect("starts");
+        let core = &mut cores[0];
+        let connect = |_| TcpStream::connect(running.http()).expect("connects");
+        let mut clients: Vec<TcpStream> = (0..CLIENTS).map(connect).collect();
+        while core.connections.count() < CLIENTS {
+            assert!(core.turn());
+        }
+        // The process stands still. All ask, those first whose deadlines are looked at last; then the time of all is over.
+        for client in clients.iter_mut().rev() {
+            client.write_all(b"GET /time HTTP/1.1\r\nHost: a\r\n\r\n").expect("writes");
+        }
+        let by_ms = core.elapsed_ms + 1;
+        for slot in core.connections.occupied_slots() {
+            let mut connection = core.connections.take(slot).expect("it is occupied");
+            connection.read_by_ms = by_ms;
+            core.connections.put(slot, connection);
+        }
+        core.sweep_idle_until_ms = 0;
+        while core.shared.clock.elapsed_ms() < by_ms {
+            std::hint::spin_loop();
+        }
+        while core.turn() && !core.rests() {}
+        for client in &mut clients {
+            let mut answer = [0; 12];
+            client.read_exact(&mut answer).expect("it is answered");
+            assert_eq!(&answer, b"HTTP/1.1 200");
+        }
+        assert_eq!(core.connections.count(), CLIENTS);
     }
 }

@@ -11,7 +11,7 @@ use crate::domain::Position;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
 use crate::server::connections::house::SAY_EVERY_MS;
-use crate::server::connections::socket::{self, Interest, Moved, OtherEnd, Ready, Watched};
+use crate::server::connections::socket::{self, Interest, Moved, OTHERS_WATCHED, OtherEnd, Ready, Watched};
 use crate::server::process::roles;
 use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
@@ -35,7 +35,7 @@ const SENT_AT_ONCE_MAX: usize = 128 << 10;
 impl CoreLoop {
     pub(super) fn take_events(&mut self, phase: Phase) -> bool {
         if self.events.is_empty() {
-            self.watch.wait(0, &mut self.events);
+            self.wait_for_events(0);
         }
         let busy = !self.events.is_empty();
         let mut events = std::mem::take(&mut self.events);
@@ -49,6 +49,14 @@ impl CoreLoop {
         }
         self.events = events;
         busy
+    }
+
+    /// Waits for events up to `ms` milliseconds: those that the next turn takes, or this one.
+    pub(super) fn wait_for_events(&mut self, ms: u64) {
+        let watched = self.connections.count() as usize + OTHERS_WATCHED;
+        let reported = self.watch.wait(ms, &mut self.events);
+        // However long it waited, and stood still meanwhile: by the turn's time, which was read before.
+        self.heard.note(self.elapsed_ms, reported, watched);
     }
 
     fn accept(&mut self, door: Door, phase: Phase) {

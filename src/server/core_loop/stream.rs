@@ -257,7 +257,7 @@ impl CoreLoop {
             };
             if let Some(stream) = connection.stream.as_ref().filter(|_| connection.may_ask()) {
                 let channel = stream.channel;
-                let slow_for_ms = self.elapsed_ms.saturating_sub(stream.slow_since_ms);
+                let slow_for_ms = self.heard.until_ms().saturating_sub(stream.slow_since_ms);
                 let end = if unread_bytes_max < unread_bytes(&connection) || SLOW_FOR_MS <= slow_for_ms {
                     Some(SLOW)
                 } else {
@@ -349,10 +349,10 @@ impl CoreLoop {
         let Some(mut connection) = self.connections.take(slot) else {
             return;
         };
-        if connection.send_by_ms <= self.elapsed_ms {
+        let (now_ms, heard_ms) = (self.elapsed_ms, self.heard.until_ms());
+        if connection.send_by_ms <= heard_ms {
             return self.leave(slot, connection);
         }
-        let now_ms = self.elapsed_ms;
         let stream = connection.stream.as_mut().expect("it is a stream");
         let (beats, pings) = (stream.beat_at_ms <= now_ms, stream.ping_at_ms <= now_ms);
         if beats {
@@ -364,8 +364,8 @@ impl CoreLoop {
         // Its credentials may be in what its limit holds, but not for ever.
         let is_held = connection.line.toll.held().is_some();
         let known_by_ms = stream.known_by_ms.saturating_add(if is_held { 2 * KNOWN_WITHIN_MS } else { 0 });
-        let unknown = known_by_ms <= now_ms;
-        let is_late = connection.read_by_ms <= now_ms && !connection.is_kept_waiting();
+        let unknown = known_by_ms <= heard_ms;
+        let is_late = connection.read_by_ms <= heard_ms && !connection.is_kept_waiting();
         if !connection.may_ask() && is_late {
             return self.leave(slot, connection);
         }
