@@ -78,7 +78,7 @@ pub(crate) struct Told {
     /// What the shard said.
     pub(crate) answer: Answer,
     /// How long it took to decide, in nanoseconds.
-    pub(crate) match_ns: u32,
+    pub(crate) match_ns: u64,
 }
 
 /// What goes through the post.

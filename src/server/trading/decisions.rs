@@ -110,7 +110,7 @@ impl Trade {
                 let began_ns = self.clock.elapsed_ns();
                 self.prefetch_for(from, mesh);
                 let answer = self.reply_to(&asked, now);
-                let match_ns = u32::try_from(self.clock.elapsed_ns() - began_ns).unwrap_or(u32::MAX);
+                let match_ns = self.clock.elapsed_ns() - began_ns;
                 let told = Told { ticket: asked.ticket, at: self.last_decided(), answer, match_ns };
                 mesh.tell(from, &told);
             }
