@@ -9,6 +9,8 @@ mod common;
 mod fair;
 #[path = "turns/left.rs"]
 mod left;
+#[path = "turns/parts.rs"]
+mod parts;
 #[path = "turns/rest.rs"]
 mod rest;
 

@@ -241,17 +241,13 @@ impl Trade {
             return Step::Held;
         }
         let number = line.open(Intent::Write);
-        if signs || taken.is_err() {
-            self.lap(Stage::Parse);
-        }
         if let Ok(work) = taken {
-            let begun = self.works.work(work);
-            begun.rate_limit = line.toll.head();
-            begun.laps = self.laps;
+            self.works.work(work).rate_limit = line.toll.head();
             line.last_work = Some(self.works.name(work));
             line.answers_for = answers_for;
         }
         if let Err(refused) = taken {
+            self.lap(Stage::Parse);
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
             let toll = line.toll;
             let explained =
@@ -375,9 +371,17 @@ impl Trade {
         };
         let deadline_ms = self.deadline_ms(head, toll)?;
         self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
-        let work = self.works.begin(asker, caller.dialect, form);
+        let work = self.begin_work(asker, caller, form);
         self.stage(work, *caller);
         Ok(work)
+    }
+
+    /// Takes a place for a request whose body was read: from here on its time is the work's.
+    fn begin_work(&mut self, asker: Asker, caller: &Caller, form: Form) -> u32 {
+        self.lap(Stage::Parse);
+        let work = self.works.begin(asker, caller.dialect, form);
+        self.works.work(work).laps = self.laps;
+        work
     }
 
     /// Reads what a body cancels, and begins to cancel it.
@@ -390,10 +394,9 @@ impl Trade {
         now: TimeMs,
         mesh: &mut Mesh,
     ) -> Result<u32, Refused> {
-        let begin = |works: &mut Works| works.begin(asker, caller.dialect, Form::Cancel);
         match endpoint {
             Endpoint::CancelAll => {
-                let work = begin(&mut self.works);
+                let work = self.begin_work(asker, caller, Form::Cancel);
                 self.cancel_wide(work, caller, OrderScope::ALL, now, mesh);
                 return Ok(work);
             }
@@ -403,7 +406,7 @@ impl Trade {
                 if missing && caller.dialect != Dialect::Poly {
                     return Err(words::scope_missing());
                 }
-                let work = begin(&mut self.works);
+                let work = self.begin_work(asker, caller, Form::Cancel);
                 self.cancel_scope(work, caller, &scope, now, mesh);
                 return Ok(work);
             }
@@ -420,8 +423,7 @@ impl Trade {
                 paid.map_err(Refused::plain)?;
             }
         }
-        self.lap(Stage::Parse);
-        let work = begin(&mut self.works);
+        let work = self.begin_work(asker, caller, Form::Cancel);
         self.cancel_list(work, caller, now, mesh);
         Ok(work)
     }
@@ -444,6 +446,12 @@ impl Trade {
     /// A request under way has finished `stage`.
     fn lap_of(&mut self, work: u32, stage: Stage) {
         self.works.work(work).laps.lap(stage, self.clock.elapsed_ns());
+    }
+
+    /// Who was asked for a request under way has answered, after `match_ns` for deciding and otherwise waiting.
+    pub(in crate::server) fn lap_elsewhere(&mut self, work: u32, match_ns: u64) {
+        let now_ns = self.clock.elapsed_ns();
+        self.works.work(work).laps.lap_elsewhere(match_ns, now_ns);
     }
 
     /// The caller's wallet of this address.
@@ -477,7 +485,9 @@ impl Trade {
     /// Does an errand of the operator or of a key-holder.
     pub(crate) fn run_errand(&mut self, job: &mut ActJob, now: TimeMs) {
         let errand = job.errand.take().expect("an errand is done once");
+        let began_ns = self.clock.elapsed_ns();
         job.report = Some(errand(self, now));
+        job.match_ns += self.clock.elapsed_ns() - began_ns;
         job.at = job.at.max(self.last_claimed());
     }
 
@@ -490,9 +500,6 @@ impl Trade {
     /// Writes the answer of the request that [`Self::next_finished`] named, if its client is there.
     pub(crate) fn render(&mut self, line: Option<&mut Line>) {
         let place = self.works.next_finished().expect("a request was finished");
-        if !matches!(self.works.work(place).form, Form::Order | Form::Orders) {
-            self.lap_of(place, Stage::Match);
-        }
         let work = self.works.work(place);
         if let Some(line) = line
             && let Some(out) = line.answer(work.number)

@@ -4,7 +4,7 @@
 use super::guards;
 use super::work::MESSAGES_PER_TURN;
 use super::{CoreLoop, REGISTRAR_LOOP};
-use crate::domain::{Mode, Position, Reject};
+use crate::domain::{Mode, Reject};
 use crate::server::operator::admin;
 use crate::server::operator::intake;
 use crate::server::requests::refusal;
@@ -20,7 +20,7 @@ const RING_TURNS: usize = RING_SLOTS.div_ceil(MESSAGES_PER_TURN);
 pub(crate) fn send(core: &mut CoreLoop, to: usize, job: Box<ActJob>) {
     if let Err(Letter::Act(job)) = core.mesh.post(to, Letter::Act(job)) {
         match job.purpose {
-            Purpose::Order(ticket) => placed(core, ticket, &Placed::Refused(Reject::Busy.into()), job.at),
+            Purpose::Order(ticket) => placed(core, ticket, &job, &Placed::Refused(Reject::Busy.into())),
             // Nobody would ask for it again.
             Purpose::House | Purpose::Lost(_) => core.unsent.push_back((to, job)),
             _ => busy(core, *job),
@@ -61,7 +61,7 @@ pub(crate) fn came_back(core: &mut CoreLoop, mut job: Box<ActJob>) {
             intake::wait_for_room(core, job);
         }
         Report::Placed(result) => match job.purpose {
-            Purpose::Order(ticket) => placed(core, ticket, &result, job.at),
+            Purpose::Order(ticket) => placed(core, ticket, &job, &result),
             _ => unreachable!("only orders are placed"),
         },
         Report::Answer(said) => {
@@ -112,13 +112,14 @@ pub(crate) fn cancels_only(core: &mut CoreLoop) {
     send(core, REGISTRAR_LOOP, Box::new(ActJob::new(Purpose::House, Binding::Nobody, errand)));
 }
 
-fn placed(core: &mut CoreLoop, ticket: Ticket, placed: &Placed, at: Position) {
-    let trade = core.trade.as_mut();
-    trade.expect("orders come back to the loop that took them").placed(ticket, placed, at);
+fn placed(core: &mut CoreLoop, ticket: Ticket, job: &ActJob, placed: &Placed) {
+    let trade = core.trade.as_mut().expect("orders come back to the loop that took them");
+    trade.lap_elsewhere(ticket.work, job.match_ns);
+    trade.placed(ticket, placed, job.at);
 }
 
 fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
-    let at = job.at;
+    let (at, match_ns) = (job.at, job.match_ns);
     match job.purpose {
         Purpose::House if said.status == 200 => {}
         Purpose::House => {
@@ -138,7 +139,7 @@ fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
         Purpose::Request(work) => {
             let trade = core.trade.as_mut();
             let trade = trade.expect("acts come back to the loop that took them");
-            trade.told_of_act(work, said, at);
+            trade.told_of_act(work, said, at, match_ns);
         }
         Purpose::Order(_) => unreachable!("an order is answered by what it came to"),
         Purpose::Reader(read) => {

@@ -216,12 +216,15 @@ pub(crate) struct ActJob {
     pub(crate) confirm_next: usize,
     /// The highest position that any loop named.
     pub(crate) at: Position,
+    /// How long loops took to do it, in nanoseconds.
+    pub(crate) match_ns: u64,
 }
 
 impl ActJob {
     /// An act that nobody has done yet.
     pub(crate) fn new(purpose: Purpose, binding: Binding, errand: Errand) -> Self {
-        Self { purpose, binding, errand: Some(errand), report: None, confirm_next: 0, at: Position(0) }
+        let at = Position(0);
+        Self { purpose, binding, errand: Some(errand), report: None, confirm_next: 0, at, match_ns: 0 }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::server::requests::caller::Caller;
 use crate::server::threads::mesh::{Mesh, Share};
 use crate::server::threads::message::{Answer, Asked, Errand, Letter, Question, Report, Ticket};
 use crate::shard::{CancelRefusal, LEAVING_PER_PIECE, Leaving, OrderScope, Shard};
+use crate::stats::Stage;
 
 /// Open orders that a cancel looked at and left, which limits count as one request more.
 const IN_VAIN_COUNTED_AS_ONE: usize = 1_024;
@@ -62,6 +63,7 @@ impl Trade {
         }
         let at = self.last_decided();
         self.works.work(work).decided_at(at);
+        self.lap_of(work, Stage::Match);
         self.ask_others(work, mesh);
     }
 
@@ -136,6 +138,7 @@ impl Trade {
 
     /// Takes a shard's answer about many orders.
     pub(in crate::server) fn told_of_wide(&mut self, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) {
+        self.lap_elsewhere(job.work, job.match_ns);
         let pending = self.works.work(job.work);
         pending.decided_at(job.at);
         pending.short |= job.short;
@@ -174,6 +177,7 @@ impl Trade {
                 return;
             }
             Wide::CancelList | Wide::Bury => {
+                let began_ns = self.clock.elapsed_ns();
                 let round = if job.wide == Wide::Bury { Round::Burying } else { Round::Looking };
                 let WideJob { ids, cancelled, gone, short, unburied, .. } = &mut *job;
                 seek_all(self.own_shard(), now, principal, ids, round, |id, answer| match answer {
@@ -184,6 +188,7 @@ impl Trade {
                     Answer::Buried(false) => unburied.push(id),
                     Answer::Placed(_) | Answer::Acted(_) => unreachable!("a cancel is answered as one"),
                 });
+                job.match_ns += self.clock.elapsed_ns() - began_ns;
             }
         }
         self.hand_back(from, job, now, mesh);
@@ -213,7 +218,7 @@ impl Trade {
 
     /// Removes the next of the orders that a cancel means, which it chooses when it begins. Returns how many have left.
     fn cancel_some(&mut self, from: usize, mut job: Box<WideJob>, now: TimeMs, mesh: &mut Mesh) -> usize {
-        let principal = job.principal;
+        let (principal, began_ns) = (job.principal, self.clock.elapsed_ns());
         if let Wide::Cancel(scope) = job.wide
             && !std::mem::replace(&mut job.is_begun, true)
         {
@@ -223,6 +228,7 @@ impl Trade {
         let (reason, before) = (RemovalReason::Cancelled, job.cancelled.len());
         let done = self.own_shard().remove_some(now, &mut job.leaving, reason, &mut job.cancelled);
         job.short = done.is_err();
+        job.match_ns += self.clock.elapsed_ns() - began_ns;
         let left = job.cancelled.len() - before;
         if job.short || job.leaving.is_over() {
             self.hand_back(from, job, now, mesh);

@@ -55,8 +55,7 @@ impl Trade {
     }
 
     fn told(&mut self, told: &Told, now: TimeMs, mesh: &mut Mesh) {
-        let now_ns = self.clock.elapsed_ns();
-        self.works.work(told.ticket.work).laps.lap_elsewhere(told.match_ns, now_ns);
+        self.lap_elsewhere(told.ticket.work, told.match_ns);
         match &told.answer {
             Answer::Placed(placed) => self.placed(told.ticket, placed, told.at),
             Answer::Acted(acted) => self.acted(told.ticket, acted, told.at),

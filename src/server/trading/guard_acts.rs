@@ -35,19 +35,20 @@ impl Trade {
         mesh: &mut Mesh,
     ) -> Result<u32, ReadError> {
         let asked = read(endpoint, &mut self.bodies, &mut self.body)?;
-        let work = self.works.begin(asker, caller.dialect, Form::Told);
+        let work = self.begin_work(asker, caller, Form::Told);
         self.works.expect(work);
         let (principal, key) = (caller.principal, caller.api_key);
         let errand: Errand = Box::new(move |trade, now| run(trade, now, principal, key, asked));
         let job = Box::new(ActJob::new(Purpose::Request(work), Binding::Nobody, errand));
         if mesh.post(REGISTRAR_LOOP, Letter::Act(job)).is_err() {
-            self.told_of_act(work, refusal::busy(), Position(0));
+            self.told_of_act(work, refusal::busy(), Position(0), 0);
         }
         Ok(work)
     }
 
-    /// Takes what the registrar said.
-    pub(in crate::server) fn told_of_act(&mut self, work: u32, said: Said, at: Position) {
+    /// Takes what the registrar said, after `match_ns` for deciding.
+    pub(in crate::server) fn told_of_act(&mut self, work: u32, said: Said, at: Position, match_ns: u64) {
+        self.lap_elsewhere(work, match_ns);
         let pending = self.works.work(work);
         pending.decided_at(at);
         pending.said = Some(said);

@@ -49,7 +49,7 @@ impl Trade {
             signature: signed.signature,
             signature_len: signed.signature_len,
         };
-        let work = self.works.begin(asker, caller.dialect, Form::Act);
+        let work = self.begin_work(asker, caller, Form::Act);
         self.works.work(work).items.push(Item { id: Some(id), outcome: Outcome::Open });
         self.works.expect(work);
         self.send_act(Ticket { work, item: 0 }, &user_act, now, mesh);

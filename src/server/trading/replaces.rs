@@ -34,6 +34,8 @@ pub(crate) struct ReplaceJob {
     if_gone: IfGone,
     done: Option<Result<Replaced, ReplaceRefusal>>,
     at: Position,
+    /// How long the shard took to decide, in nanoseconds.
+    match_ns: u64,
 }
 
 /// What came of a replace, beside its lists of orders.
@@ -57,6 +59,7 @@ impl ReplaceJob {
             if_gone: IfGone::Refuse,
             done: None,
             at: Position(0),
+            match_ns: 0,
         }
     }
 
@@ -103,7 +106,7 @@ impl Trade {
         paid.map_err(Refused::plain)?;
         let deadline_ms = self.deadline_ms(head, toll)?;
         self.orders.iter_mut().flatten().for_each(|order| order.deadline_ms = deadline_ms);
-        let work = self.works.begin(asker, caller.dialect, Form::Replace);
+        let work = self.begin_work(asker, caller, Form::Replace);
         self.works.expect(work);
         let mut job = self.replaces.spare.pop().unwrap_or_else(|| Box::new(ReplaceJob::empty()));
         job.work = work;
@@ -138,8 +141,7 @@ impl Trade {
         };
         let owner = self.registry.shard_of(job.coming[0].market(), self.shards);
         if Some(owner) == self.shard_no {
-            let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
-            job.run(self.own_shard(), now);
+            self.do_replace(&mut job, now);
             self.told_of_replace(job);
             return;
         }
@@ -154,14 +156,17 @@ impl Trade {
         }
     }
 
-    /// Does a replace of another loop on this shard.
+    /// Does a replace on this shard.
     pub(in crate::server) fn do_replace(&mut self, job: &mut ReplaceJob, now: TimeMs) {
+        let began_ns = self.clock.elapsed_ns();
         let now = job.coming.iter().map(|place| self.time_for(place, now)).max().unwrap_or(now);
         job.run(self.own_shard(), now);
+        job.match_ns = self.clock.elapsed_ns() - began_ns;
     }
 
     /// Takes what the shard decided.
     pub(in crate::server) fn told_of_replace(&mut self, job: Box<ReplaceJob>) {
+        self.lap_elsewhere(job.work, job.match_ns);
         let work = self.works.work(job.work);
         work.decided_at(job.at);
         match job.done.expect("the shard has decided") {

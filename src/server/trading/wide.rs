@@ -52,6 +52,8 @@ pub(crate) struct WideJob {
     pub(crate) unburied: Vec<OrderId>,
     /// The shard's last claimed position.
     pub(crate) at: Position,
+    /// How long the shard took, in nanoseconds, over all its pieces.
+    pub(crate) match_ns: u64,
 }
 
 impl WideJob {
@@ -69,6 +71,7 @@ impl WideJob {
             short: false,
             unburied: list(),
             at: Position(0),
+            match_ns: 0,
         }
     }
 
@@ -110,6 +113,7 @@ impl WideJobs {
         job.short = false;
         job.unburied.clear();
         job.at = Position(0);
+        job.match_ns = 0;
         job
     }
 
