@@ -32,6 +32,7 @@ mod write;
 
 use super::ask::{self, Asked, Refused, condition_id};
 use super::{ANSWER_BYTES_MAX, Reader};
+use crate::catalog::search::Hit;
 use crate::domain::{ItemKind, MarketNo};
 use crate::http::Endpoint;
 use crate::json::Writer;
@@ -39,7 +40,7 @@ use lists::Paging;
 use params::Params;
 pub(super) use scope::Scope;
 pub(super) use write::HitForm;
-use write::{EventForm, MarketForm};
+use write::{MARKET_AS_EVENT, MarketForm};
 
 const NO_ID: Refused = Refused::not_found("id not found");
 const NO_SLUG: Refused = Refused::not_found("slug not found");
@@ -58,20 +59,22 @@ impl Reader {
             E::Creators => self.list_items(ItemKind::Creator, asked, json),
             E::Event => {
                 let event = self.event_by_id(asked)?;
-                self.write_event(json, event, EventForm::Whole, &Scope::of(asked)?);
+                self.write_whole_event(json, event, &Scope::of(asked)?);
                 Ok(())
             }
             E::EventBySlug => {
                 let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
-                let catalog = self.index.catalog();
-                let mut events = catalog.events_by_slug(&slug);
-                let event = events.find(|event| scope.has_event(catalog, *event)).ok_or(NO_SLUG)?;
-                self.write_event(json, event, EventForm::Whole, &scope);
+                let event = self.event_by_slug(&slug, &scope).ok_or(NO_SLUG)?;
+                self.write_whole_event(json, event, &scope);
                 Ok(())
             }
             E::EventTags => {
-                let event = self.index.catalog().event(self.event_by_id(asked)?);
-                self.write_copies(json, ItemKind::Tag, event.tags());
+                match self.event_by_id(asked)? {
+                    Hit::Event(event) => {
+                        self.write_copies(json, ItemKind::Tag, self.index.catalog().event(event).tags());
+                    }
+                    Hit::Market(market) => self.write_market_tags(json, market),
+                }
                 Ok(())
             }
             E::CatalogMarket => {
@@ -116,15 +119,32 @@ impl Reader {
         if ANSWER_BYTES_MAX < json.bytes() { Err(too_long(asked)) } else { Ok(()) }
     }
 
-    /// The event that the path names by its id. The venues' ids are numbers, so a path that is neither a known id nor a
-    /// number is a mistake.
-    fn event_by_id(&self, asked: &Asked<'_>) -> Result<u32, Refused> {
+    /// The event that the path names by its id, or the market that has none and stands for one. The venues' ids are
+    /// numbers, so a path that is neither a known id nor a number is a mistake.
+    fn event_by_id(&self, asked: &Asked<'_>) -> Result<Hit, Refused> {
         let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
         let catalog = self.index.catalog();
-        let Some(event) = catalog.event_by_id(&id) else {
+        if let Some(event) = catalog.event_by_id(&id) {
+            return if scope.has_event(catalog, event) { Ok(Hit::Event(event)) } else { Err(NO_ID) };
+        }
+        let Some(market) = id.strip_prefix(MARKET_AS_EVENT).filter(|market| is_number(market)) else {
             return Err(if is_number(&id) { NO_ID } else { bad_id(&id, "a whole number") });
         };
-        if scope.has_event(catalog, event) { Ok(event) } else { Err(NO_ID) }
+        let market = market.parse().ok().and_then(|market| catalog.market_by_id(market));
+        market.filter(|market| self.stands_as_event(*market, &scope)).map(Hit::Market).ok_or(NO_ID)
+    }
+
+    /// The event with this slug, or the market that has none and stands for one.
+    fn event_by_slug(&self, slug: &str, scope: &Scope) -> Option<Hit> {
+        let catalog = self.index.catalog();
+        let event = catalog.events_by_slug(slug).find(|event| scope.has_event(catalog, *event));
+        let market = || catalog.markets_by_slug(slug).find(|market| self.stands_as_event(*market, scope));
+        event.map(Hit::Event).or_else(|| market().map(Hit::Market))
+    }
+
+    fn stands_as_event(&self, market: u32, scope: &Scope) -> bool {
+        let catalog = self.index.catalog();
+        catalog.market(market).event.is_none() && scope.has_market(catalog, market)
     }
 
     /// The market that the path names by its number or its condition.

@@ -25,7 +25,7 @@ use super::super::{ANSWER_BYTES_MAX, Reader, Token};
 use super::scope::Scope;
 use crate::catalog::search::Hit;
 use crate::catalog::{
-    self, Column, EventFacts, Form, Kind, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
+    self, Column, EventFacts, Form, Kind, Market, MarketFacts, Moment, Sheet, Shown, Source, Span, Texts,
 };
 use crate::domain::{ItemKind, MarketNo, Outcome, TimeMs, TokenId, Word};
 use crate::json::Writer;
@@ -69,6 +69,13 @@ pub(in crate::reader) enum HitForm {
     Named,
 }
 
+/// What precedes a market's id in that of the event for which it stands: events and markets are numbered apart.
+pub(super) const MARKET_AS_EVENT: &str = "market-";
+
+fn id_as_event(market: &Market) -> String {
+    format!("{MARKET_AS_EVENT}{}", market.id)
+}
+
 impl Reader {
     /// A hit of a search. A market without an event stands as an event whose only market it is.
     pub(in crate::reader) fn write_hit(&self, json: &mut Writer<'_>, hit: Hit, form: HitForm, scope: &Scope) {
@@ -85,7 +92,7 @@ impl Reader {
             Hit::Market(number) => {
                 let market = catalog.market(number);
                 let facts = &market.facts;
-                json.open_object().key("id").text(&format!("market-{}", market.id));
+                json.open_object().key("id").text(&id_as_event(market));
                 json.key("ticker").text(&facts.slug).key("slug").text(&facts.slug);
                 json.key("title").text(&facts.question);
                 if form == HitForm::Listed {
@@ -97,6 +104,49 @@ impl Reader {
                 json.close_object();
             }
         }
+    }
+
+    /// An event by itself.
+    pub(super) fn write_whole_event(&self, json: &mut Writer<'_>, event: Hit, scope: &Scope) {
+        match event {
+            Hit::Event(event) => self.write_event(json, event, EventForm::Whole, scope),
+            Hit::Market(market) => self.write_market_as_event(json, market, scope),
+        }
+    }
+
+    /// A market without an event as the event that searches and wallets' rows name: all that it says is the market's.
+    fn write_market_as_event(&self, json: &mut Writer<'_>, number: u32, scope: &Scope) {
+        let catalog = self.index.catalog();
+        let market = catalog.market(number);
+        let MarketFacts { slug, question, .. } = &market.facts;
+        let facts = EventFacts {
+            slug: slug.clone(),
+            ticker: slug.clone(),
+            title: question.clone(),
+            ..EventFacts::parse("{}")
+        };
+        let date = |column| catalog.date_of_market(number, column);
+        json.open_object().key("id").text(&id_as_event(market));
+        write_missing(
+            json,
+            &facts.sheet,
+            &catalog::EVENT,
+            |name| said_by_event(&facts, name),
+            |name| shown_date(date(date_column(name))),
+        );
+        write_date(json, "creationDate", "", date(Column::CreatedAt));
+        json.key("active").boolean(!market.facts.inactive).key("closed").boolean(market.is_closed());
+        let text = &self.market(MarketNo(number)).text;
+        write_date(json, "closedTime", market.facts.closed_time.of(text), date(Column::ClosedTime));
+        json.key("archived").boolean(market.facts.archived);
+        json.key("volume").millionths_number(market.volume());
+        json.key("volume24hr").millionths_number(market.volume_of_day(scope.now));
+        json.key("liquidity").millionths_number(market.liquidity()).key("tags");
+        self.write_market_tags(json, number);
+        json.key("markets").open_array();
+        self.write_catalog_market(json, number, MarketForm::InEvent, scope);
+        json.close_array().key("series").open_array().close_array();
+        json.key("eventMetadata").open_object().close_object().close_object();
     }
 
     /// How long a hit of a search is about, as it is listed: its imported texts, and what is put into each.

@@ -36,6 +36,40 @@ fn a_hit_is_shown_with_the_markets_that_the_search_leaves() {
 }
 
 #[test]
+fn a_market_without_an_event_is_found_as_the_event_that_searches_and_positions_name() {
+    let mut exchange = Exchange::opened();
+    let text = r#"{"question":"Hail?","slug":"hail","tags":[{"id":"5","label":"Sky","slug":"sky"}]}"#;
+    exchange.open_market(MarketNo(2), text);
+    for (market, slug, tags) in [(SNOW.0, "snow", 0), (2, "hail", 1)] {
+        let hit = exchange.found(&[Hit::Market(market)], Filter::default()).remove(0);
+        let by_slug = exchange.reads(&format!("/events/slug/{slug}"));
+        let id = hit["id"].as_str().expect("an id");
+        assert_eq!(exchange.reads(&format!("/events/{id}")), by_slug);
+        for (name, value) in hit.as_object().expect("an object") {
+            assert_eq!(by_slug[name], *value, "{name}");
+        }
+        let of_event = exchange.reads("/events/slug/weather");
+        let shown = names(&by_slug);
+        let missing: Vec<_> = names(&of_event).into_iter().filter(|name| !shown.contains(name)).collect();
+        assert!(missing.is_empty(), "{missing:?}");
+        assert_eq!(by_slug["tags"].as_array().map(Vec::len), Some(tags));
+        assert_eq!(exchange.reads(&format!("/events/{id}/tags")), by_slug["tags"]);
+    }
+    for (path, status) in [
+        // It has an event, which is shown by itself.
+        ("/events/market-1000", 404),
+        ("/events/slug/rain", 404),
+        ("/events/market-9", 404),
+        ("/events/market-x", 400),
+        ("/events/market-", 400),
+        ("/events/slug/snow?creator=nobody", 404),
+        ("/events/market-1001?creator=nobody", 404),
+    ] {
+        assert_eq!(exchange.sends(None, &format!("GET {path}"), "").0, status, "{path}");
+    }
+}
+
+#[test]
 fn hits_that_do_not_fit_into_a_mebibyte_are_only_named() {
     let mut exchange = Exchange::opened();
     let long = "x".repeat(700_000);
