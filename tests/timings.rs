@@ -11,6 +11,7 @@ use common::folder;
 use common::trader::{KEYS, Trader, Wish, token};
 use common::wire::{Answer, Connection};
 use outcry::auth::KnownSigners;
+use outcry::domain::SignatureType;
 use serde_json::json;
 
 /// How often `/metrics` is read for a value that must appear.
@@ -24,6 +25,7 @@ struct Site {
     connection: Connection,
     trader: Trader,
     tokens: Vec<String>,
+    condition: String,
     _folder: tempfile::TempDir,
 }
 
@@ -35,11 +37,13 @@ impl Site {
         let mut connection = exchange.connect();
         let trader = Trader::new(KEYS[1], &mut connection);
         let markets = exchange.read("/simplified-markets");
-        let markets = markets["data"].as_array().unwrap().iter();
-        let tokens = markets.map(|market| market["tokens"][0]["token_id"].as_str().unwrap().to_owned());
+        let markets = markets["data"].as_array().unwrap();
+        let condition = markets[0]["condition_id"].as_str().unwrap().to_owned();
+        let tokens =
+            markets.iter().map(|market| market["tokens"][0]["token_id"].as_str().unwrap().to_owned());
         let plain = |text: &String| exchange.read(&format!("/neg-risk?token_id={text}"))["neg_risk"] == false;
         let tokens = tokens.filter(plain).take(8).collect();
-        Self { exchange, connection, trader, tokens, _folder: folder }
+        Self { exchange, connection, trader, tokens, condition, _folder: folder }
     }
 
     fn order(&mut self, text: &str) -> common::trader::Signed {
@@ -121,6 +125,23 @@ fn every_trading_answer_says_where_its_time_went_and_the_parts_are_the_whole() {
         }
         answers.push(("all cancelled", false, site.ask("DELETE", "/cancel-all", "")));
         answers.push(("a refused body", false, site.ask("POST", "/order", "{}")));
+        for (act, what) in ["a split", "a merge"].into_iter().enumerate() {
+            let act = u8::try_from(act).unwrap();
+            answers.push((
+                what,
+                true,
+                site.trader.act(&mut site.connection, act, &site.condition, 1_000_000),
+            ));
+        }
+        let wallet = (site.trader.address, SignatureType::Eoa);
+        let [one, other] = [1_000_000, 2_000_000].map(|amount| {
+            let (_, body) = site.trader.sign_act(0, wallet, &site.condition, amount);
+            body
+        });
+        let forged = one.replace(&signature(&one), &signature(&other));
+        answers.push(("a forged split", true, site.ask("POST", "/positions/split", &forged)));
+        let statuses: Vec<u16> = answers.iter().map(|(_, _, answer)| answer.status).collect();
+        assert!(statuses.ends_with(&[400, 200, 200, 400]), "{statuses:?}");
         for (what, signs, answer) in &answers {
             let timing = timing(answer);
             let parts: f64 = STAGES[..7].iter().map(|stage| timing[*stage]).sum();
@@ -131,6 +152,7 @@ fn every_trading_answer_says_where_its_time_went_and_the_parts_are_the_whole() {
             // report none.
             assert_eq!(0.0 < timing["sign"], *signs, "{what}: {timing:?}");
             assert!(0.0 < timing["auth"], "{what}: {timing:?}");
+            assert!(!signs || answer.status != 200 || 0.0 < timing["match"], "{what}: {timing:?}");
         }
     }
 }

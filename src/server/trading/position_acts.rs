@@ -15,6 +15,7 @@ use crate::server::requests::request::Request;
 use crate::server::threads::mesh::{Mesh, Share};
 use crate::server::threads::message::{Asked, Question, Ticket};
 use crate::shard::{Acted, Refusal, UserAct};
+use crate::stats::Stage;
 
 impl Trade {
     /// Takes a split, merge or redeem; returns its place among the works.
@@ -28,12 +29,15 @@ impl Trade {
     ) -> Result<u32, Refused> {
         let plain = Refused::plain;
         let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
+        self.lap(Stage::Parse);
         let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
         let wallet = self.wallet_of(caller, &signed.wallet)?;
         let act = kind_of(endpoint);
         let terms = terms_of(act, &signed);
         self.signatures_left -= 1;
-        let id = self.verifier.act(&terms, signed.signature(), &caller.address).map_err(plain)?;
+        let checked = self.verifier.act(&terms, signed.signature(), &caller.address);
+        self.lap(Stage::Sign);
+        let id = checked.map_err(plain)?;
         if self.registry.wallet(caller.principal).frozen() && act != ActKind::Merge {
             return Err(words::frozen(&caller.address));
         }
@@ -78,6 +82,7 @@ impl Trade {
         if Some(owner) == self.shard_no {
             let acted = self.own_shard().act(now, act);
             self.acted(ticket, &acted, self.last_decided());
+            self.lap_of(ticket.work, Stage::Match);
             return;
         }
         let asked = Asked { ticket, question: Question::Act(*act) };
