@@ -10,7 +10,6 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use super::clock::Clock;
@@ -218,7 +217,7 @@ impl Running {
         }
         self.shared.enter(Phase::Draining);
         let loops = u32::try_from(self.threads.len()).expect("loops are few");
-        while self.shared.drained.load(Ordering::Acquire) < loops && Instant::now() < by {
+        while !self.shared.is_drained(loops) && Instant::now() < by {
             std::thread::sleep(Duration::from_millis(2));
         }
         if !self.end_loops() {

@@ -144,6 +144,13 @@ impl Shared {
         }
     }
 
+    /// Whether `loops` loops have nothing open and no client is left: one on its way to another loop, which may have
+    /// counted itself among them before, is on neither.
+    pub(crate) fn is_drained(&self, loops: u32) -> bool {
+        // Pairs with the Release of each loop, which has let its clients in before that.
+        loops <= self.drained.load(Ordering::Acquire) && self.house.inside() == 0
+    }
+
     /// An answer whose frame ends at `position` is released: its client is told.
     pub(crate) fn tell(&self, position: Position) {
         // Release pairs with the Acquire in `told`.
