@@ -152,6 +152,27 @@ const PLACES: &[(&str, &str, &str)] = &[
         "cpu.feed=1",
         "cpu.feed: names CPUs, but cpu.policy is auto; say cpu.policy=explicit, or cpu.feed=own",
     ),
+    (
+        "guest",
+        "cpu.feed=apart",
+        "cpu.feed: apart is not one of auto, own, or the CPUs this process may use: [0, 1]",
+    ),
+    (
+        "guest",
+        "cpu.reader=own",
+        "cpu.reader: own is not one of auto, or the CPUs this process may use: [0, 1]",
+    ),
+    (
+        "guest",
+        "cpu.journal=own",
+        "cpu.journal: own is not one of auto, or the CPUs this process may use: [0, 1]",
+    ),
+    ("guest", "cpu.shard_cpus=own", "cpu.shard_cpus: own is no CPU and no range such as 2-5"),
+    (
+        "single",
+        "cpu.policy=explicit cpu.reader=apart",
+        "cpu.reader: apart is not one of auto, or the CPUs this process may use: [0]",
+    ),
     ("guest", "cpu.feed=own", "shard0=any park, feed=any park, reader=any park, journal=any park"),
     (
         "guest",

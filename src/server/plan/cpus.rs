@@ -6,7 +6,7 @@ use crate::topology::list;
 use crate::topology::machine::Machine;
 use crate::topology::placement::{self, INGRESS_MAX, Policy, SHARDS_MAX};
 
-pub(super) fn policy(options: &Options) -> Result<Policy, String> {
+pub(super) fn policy(options: &Options, allowed: &[usize]) -> Result<Policy, String> {
     let word = options.cpu_policy.as_str();
     let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
     let Some(policy) = policy else {
@@ -22,6 +22,7 @@ pub(super) fn policy(options: &Options) -> Result<Policy, String> {
                     cpu.reader, cpu.feed or cpu.journal, or another policy"
             .to_owned());
     }
+    name_cpus_or_words(options, allowed)?;
     if policy != Policy::Explicit {
         let named = [
             ("cpu.shard_cpus", !options.cpu_shard_cpus.is_empty()),
@@ -37,6 +38,24 @@ pub(super) fn policy(options: &Options) -> Result<Policy, String> {
     }
     Ok(policy)
 }
+
+/// Refuses what names neither CPUs nor a word that is known, whatever the policy.
+fn name_cpus_or_words(options: &Options, allowed: &[usize]) -> Result<(), String> {
+    cpu_list("cpu.shard_cpus", &options.cpu_shard_cpus)?;
+    for (name, text, words, is_named) in [
+        ("cpu.reader", &options.cpu_reader, READER_WORDS, options.cpu_reader != "auto"),
+        ("cpu.feed", &options.cpu_feed, FEED_WORDS, names_a_feed(options)),
+    ] {
+        if is_named && text.parse::<usize>().is_err() {
+            cpu(name, text, words, allowed)?;
+        }
+    }
+    Ok(())
+}
+
+/// What else than a CPU may stand there, for a refusal.
+const READER_WORDS: &str = "auto, or ";
+const FEED_WORDS: &str = "auto, own, or ";
 
 /// `cpu.feed` that gives the feed a loop of its own, on a CPU that the policy chooses.
 const OWN: &str = "own";
@@ -138,13 +157,13 @@ pub(super) fn named_places(
                 .iter()
                 .copied()
                 .find(|&cpu| !places.contains(&Some(cpu)) && !named.contains(&&cpu.to_string())),
-            text => Some(cpu("cpu.feed", text, "auto, own, or ", order)?),
+            text => Some(cpu("cpu.feed", text, FEED_WORDS, order)?),
         });
     }
     if !merged {
         places.push(match options.cpu_reader.as_str() {
             "auto" => order.iter().copied().find(|&cpu| !places.contains(&Some(cpu))),
-            text => Some(cpu("cpu.reader", text, "auto, or ", order)?),
+            text => Some(cpu("cpu.reader", text, READER_WORDS, order)?),
         });
     }
     for (index, place) in places.iter().enumerate() {

@@ -212,9 +212,9 @@ pub fn allowed_cpus() -> Vec<usize> {
 
 /// Places every role on `machine`. In `dev` nothing spins unless it is told to.
 pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<Topology, String> {
-    let policy = cpus::policy(options)?;
-    let ingress = cpus::ingress_count(options, policy)?;
     let allowed = machine.allowed.as_slice();
+    let policy = cpus::policy(options, allowed)?;
+    let ingress = cpus::ingress_count(options, policy)?;
     let feed = cpus::has_feed_apart(options);
     let shards = cpus::shard_count(options, machine, policy, ingress, usize::from(feed))?;
     let merged = allowed.len() == 1 && shards == 1 && ingress == 0 && !feed;
