@@ -89,27 +89,35 @@ fn answered_after(times: &Times, index: usize, from_ns: u64) -> Option<u64> {
 }
 
 pub(crate) struct Rates {
+    /// Measured requests a second by the schedule.
     pub(crate) offered: f64,
+    /// Answers a second that came in the measured time, those to the warm-up's requests included.
     pub(crate) achieved: f64,
+    /// Measured requests without an answer.
     pub(crate) unanswered: u64,
 }
 
-/// The rate offered in the counted time, and the rate answered until the last of its answers.
+/// The measured time, in nanoseconds from the start of the run.
+fn measured_ns(plan: &Plan) -> std::ops::Range<u64> {
+    nanos(plan.warm_up)..nanos(plan.warm_up + plan.time)
+}
+
+/// The requests that were answered in the measured time. Where the server is behind, the first of them are the
+/// warm-up's: it works on those before it comes to the measured ones.
+fn answered_meanwhile(plan: &Plan, times: &Times) -> impl Iterator<Item = usize> {
+    let measured = measured_ns(plan);
+    times.answered_ns.iter().enumerate().filter(move |(_, at)| measured.contains(at)).map(|(index, _)| index)
+}
+
+/// The rate offered in the measured time, and the rate answered in it.
 pub(crate) fn rates(plan: &Plan, schedule: &Schedule, times: &Times) -> Rates {
     let counted = &times.answered_ns[schedule.warm_up..];
-    let answered: Vec<u64> = counted.iter().copied().filter(|&at| at != NEVER).collect();
-    let last = answered.iter().copied().max().unwrap_or(0);
-    let begin = nanos(plan.warm_up);
-    // The last request is due one interval before the end, so an answer within that interval is no
-    // loss.
-    let took_s = stats::as_micros(last.saturating_sub(begin)) / 1e6;
-    let took_s = took_s.max(plan.time.as_secs_f64());
     #[allow(clippy::cast_precision_loss, reason = "requests are far fewer than 2^53")]
-    let count = |requests: usize| requests as f64;
+    let per_s = |requests: usize| requests as f64 / plan.time.as_secs_f64();
     Rates {
-        offered: count(counted.len()) / plan.time.as_secs_f64(),
-        achieved: count(answered.len()) / took_s,
-        unanswered: (counted.len() - answered.len()) as u64,
+        offered: per_s(counted.len()),
+        achieved: per_s(answered_meanwhile(plan, times).count()),
+        unanswered: counted.iter().filter(|&&at| at == NEVER).count() as u64,
     }
 }
 
@@ -166,10 +174,11 @@ pub(crate) fn stages(counted: impl Iterator<Item = usize>, times: &Times, sum: O
     found.into_iter().map(|(stage, times)| Stage { stage, time: Quantiles::of(&times) }).collect()
 }
 
-/// How many trading loops the counted requests kept busy with the stages in which a loop works.
-pub(crate) fn loops_needed(counted: std::ops::Range<usize>, times: &Times, time: Duration) -> f64 {
-    let busy_ns: u64 = counted.filter_map(|index| times.timing(index)).map(parts::busy_ns).sum();
-    stats::as_micros(busy_ns) / 1e6 / time.as_secs_f64()
+/// How many trading loops the requests that were answered in the measured time kept busy with the stages in which a loop
+/// works.
+pub(crate) fn loops_needed(plan: &Plan, times: &Times) -> f64 {
+    let told = answered_meanwhile(plan, times).filter_map(|index| times.timing(index));
+    stats::as_micros(told.map(parts::busy_ns).sum()) / 1e6 / plan.time.as_secs_f64()
 }
 
 /// Points of the percentile curve: quantile and microseconds.
@@ -195,5 +204,53 @@ mod tests {
         let points = curve(&times);
         assert!(points.is_sorted_by(|one, next| one.0 <= next.0 && one.1 <= next.1), "{points:?}");
         assert!(points.last().unwrap().0 < 1.0 && 0.999 < points.last().unwrap().0);
+    }
+
+    #[test]
+    fn what_was_answered_is_counted_while_it_was_measured_whosever_the_backlog_is() {
+        let rate_1000 = |warm_up_s: f64, time_s: f64| {
+            let load = format!("rate = 1000\nwarm_up_s = {warm_up_s:?}\ntime_s = {time_s:?}");
+            Plan::parse("t", &format!("purpose = \"x\"\n[mix]\nplace = 1\n[load]\n{load}")).unwrap()
+        };
+        // A server that takes so many milliseconds for each request, and answers nothing after an end.
+        for (warm_up_s, time_s, each_ms, end_ms, achieved, loops, unanswered) in [
+            (1.0, 1.0, 0.4, f64::MAX, 1_000.0, 0.4, 0),
+            (1.0, 5.0, 2.0, f64::MAX, 500.0, 1.0, 0),
+            // Nothing but the warm-up was answered in the measured time.
+            (1.0, 1.0, 5.0, f64::MAX, 200.0, 1.0, 0),
+            (0.0, 1.0, 5.0, f64::MAX, 199.0, 0.995, 0),
+            (1.0, 1.0, 5.0, 1_500.0, 100.0, 0.5, 1_000),
+            (1.0, 1.0, 5.0, 900.0, 0.0, 0.0, 1_000),
+        ] {
+            let plan = rate_1000(warm_up_s, time_s);
+            let schedule = Schedule::of(&plan);
+            let due_ms = schedule.due_ns.iter().map(|&due| stats::as_micros(due) / 1e3);
+            let answered_ms: Vec<f64> = due_ms
+                .scan(0.0_f64, |free_ms, due_ms: f64| {
+                    *free_ms = free_ms.max(due_ms) + each_ms;
+                    Some(*free_ms)
+                })
+                .collect();
+            #[allow(
+                clippy::cast_possible_truncation,
+                clippy::cast_sign_loss,
+                reason = "seconds in nanoseconds"
+            )]
+            let at = |ms: f64| if ms <= end_ms { (ms * 1e6).round() as u64 } else { NEVER };
+            let answered_ns: Vec<u64> = answered_ms.into_iter().map(at).collect();
+            let timings = vec![format!("sign;dur={each_ms}"); answered_ns.len()];
+            let timings: Vec<&str> = timings.iter().map(String::as_str).collect();
+            let times = Times::told(&schedule.due_ns, &answered_ns, &timings, &vec![0; answered_ns.len()]);
+            let rates = rates(&plan, &schedule, &times);
+            let of = format!("{warm_up_s} s, {time_s} s, {each_ms} ms");
+            let near = |one: f64, other: f64| (one - other).abs() <= 0.011 * other;
+            assert!(
+                near(rates.offered, 1_000.0) && near(rates.achieved, achieved),
+                "{of}: {}",
+                rates.achieved
+            );
+            assert!(near(loops_needed(&plan, &times), loops), "{of}: {}", loops_needed(&plan, &times));
+            assert_eq!(rates.unanswered, unanswered, "{of}");
+        }
     }
 }

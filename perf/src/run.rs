@@ -378,7 +378,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         stages: stages(counted.clone(), &loaded.times, None),
         parts: classes.parts,
         loops,
-        loops_needed: loops_needed(counted.clone(), &loaded.times, plan.time),
+        loops_needed: loops_needed(plan, &loaded.times),
         time_line: time_line(plan, schedule, &loaded.times),
         curves: classes.curves,
         journal_writes: loaded.writes,

@@ -33,7 +33,8 @@ pub(crate) struct Summary {
     pub(crate) verdict: Verdict,
     /// Requests a second by the schedule.
     pub(crate) offered_per_s: f64,
-    /// Requests a second that were answered.
+    /// Answers a second that came in the measured time, those to requests of the warm-up included; in records from
+    /// before 2026-11-30, those to the measured requests, until the last of them.
     pub(crate) achieved_per_s: f64,
     /// When requests were due, a word of the scenario's `load.arrivals`; empty in records from before it was kept.
     #[serde(default)]
@@ -76,7 +77,7 @@ pub(crate) struct Summary {
     /// The part of the time that each of the server's loops worked, if it reports that.
     #[serde(default)]
     pub(crate) loops: Vec<LoopBusy>,
-    /// How many trading loops the stages of all measured requests kept busy: 1.0 is one loop.
+    /// How many trading loops the stages of those answers kept busy: 1.0 is one loop.
     #[serde(default)]
     pub(crate) loops_needed: f64,
     /// Answers by tenths of a second.

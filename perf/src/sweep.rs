@@ -25,7 +25,7 @@ const STEPS: &str = "sweep.json";
 pub(crate) struct Step {
     /// Requests a second by the schedule.
     pub(crate) offered_per_s: f64,
-    /// Requests a second that were answered.
+    /// Answers a second that came in the measured time.
     pub(crate) achieved_per_s: f64,
     /// All classes together, from the moment at which each was due.
     pub(crate) latency: Quantiles,

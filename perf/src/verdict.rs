@@ -8,7 +8,8 @@ use crate::placement::Thread;
 use crate::summary::LoopBusy;
 use crate::watch::{LOST_MAX, Other, Share};
 
-/// The part of the offered rate that must be achieved.
+/// The part of the offered rate that must be achieved. What is under way at the end of the measured time counts as
+/// missed, so a stall of the last hundredth of it is one too.
 const RATE_MIN: f64 = 0.99;
 
 /// The start of the one reason that is the server's own: it answered less than was offered.
@@ -86,7 +87,7 @@ fn counted_percent(meanwhile: &[Meanwhile], row: &Jitter) -> Option<f64> {
 pub(crate) struct Evidence {
     /// Requests a second by the schedule.
     pub(crate) offered: f64,
-    /// Requests a second that were answered.
+    /// Answers a second that came in the measured time.
     pub(crate) achieved: f64,
     /// Requests that were never answered.
     pub(crate) unanswered: u64,

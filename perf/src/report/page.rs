@@ -324,7 +324,7 @@ impl Page {
             ("huge pages", environment.huge_pages.clone()),
             ("load average", environment.load_average.clone()),
             ("seed", summary.seed.to_string()),
-            ("warm-up", format!("{} s, in no rate or time that the client took", summary.warm_up_s)),
+            ("warm-up", format!("{} s, in no time that the client took", summary.warm_up_s)),
             ("data", summary.data.clone()),
             ("settings that differ", summary.settings.join(" ")),
         ]);
@@ -437,7 +437,7 @@ mod tests {
         let page = page.end();
         for words in [
             "from their bytes to their answers, those of the warm-up included",
-            "1 s, in no rate or time that the client took",
+            "1 s, in no time that the client took",
         ] {
             assert!(page.contains(words), "{words}\n{page}");
         }

@@ -118,6 +118,11 @@ pub(super) fn away(summary: &Summary) -> Option<&Away> {
     busiest.away.as_ref().filter(|_| spins)
 }
 
+/// Whether anything was answered, without which no time is of each.
+fn has_answers(summary: &Summary) -> bool {
+    1.0 <= summary.achieved_per_s
+}
+
 /// A part of the time, divided among the answered requests, in microseconds.
 fn each_us(summary: &Summary, part: f64) -> f64 {
     part * 1e6 / summary.achieved_per_s.max(1.0)
@@ -126,6 +131,9 @@ fn each_us(summary: &Summary, part: f64) -> f64 {
 /// How long the busiest loop worked for each request, and all trading loops together.
 fn by_turns(summary: &Summary, busiest: &LoopBusy) -> String {
     let (LoopBusy { name, busy, .. }, rate) = (busiest, count(summary.achieved_per_s));
+    if !has_answers(summary) {
+        return format!("{name} worked {:.0} % of the time, and no answer came", 100.0 * busy);
+    }
     let own = micros(each_us(summary, *busy));
     let others = match trading(summary).count() {
         1 => String::new(),
@@ -178,7 +186,7 @@ fn by_stages(summary: &Summary, needed: f64, trading: usize) -> String {
 /// The rate at which the busiest loop would be full, from the time it worked.
 pub(super) fn full_at_per_s(summary: &Summary) -> Option<f64> {
     // A loop that hardly works says nothing about one that is full.
-    let telling = busiest(summary).filter(|share| BUSY_TELLING <= share.busy);
+    let telling = busiest(summary).filter(|share| has_answers(summary) && BUSY_TELLING <= share.busy);
     telling.map(|share| summary.achieved_per_s / share.busy)
 }
 
