@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::compare::{self, Side};
 use crate::run::{self, Cpus, Ground, Outcome};
-use crate::scenario::{self, Plan};
+use crate::scenario::{self, Plan, TIME_S_MAX};
 use crate::summary::{AsServe, Summary};
 use crate::{
     bench, durable, jitter, layers, leftovers, machine, placement, readme, records, report, scale, sweep,
@@ -26,6 +26,9 @@ struct Cli {
 
 /// How long each CPU is watched before and after a run.
 const JITTER: Duration = Duration::from_secs(1);
+
+/// How long `jitter` may watch each, in seconds.
+const JITTER_S_MAX: u32 = 3_600;
 
 #[derive(Args)]
 struct Places {
@@ -193,7 +196,7 @@ impl Cli {
                 let allowed = machine::allowed_cpus();
                 let both = Cpus::choose().map_or_else(|_| allowed.clone(), |cpus| cpus.both().to_vec());
                 let of_run = placement::cpus(&placement::of(&ground.server, &[]).threads, &both);
-                let rows = jitter::measure(&allowed, seconds_of(*seconds)?);
+                let rows = jitter::measure(&allowed, seconds_up_to(*seconds, JITTER_S_MAX)?);
                 print!("{}", jitter::table(&rows, &of_run));
             }
             Command::Bench { name, profile, words } => bench::run(&ground, name, profile, words)?,
@@ -274,11 +277,16 @@ fn factor(text: &str) -> Result<u32, String> {
     }
 }
 
+/// The seconds of a load.
 fn seconds_of(seconds: f64) -> Result<Duration, String> {
-    if (0.05..=3_600.0).contains(&seconds) {
+    seconds_up_to(seconds, TIME_S_MAX)
+}
+
+fn seconds_up_to(seconds: f64, max: u32) -> Result<Duration, String> {
+    if (0.05..=f64::from(max)).contains(&seconds) {
         return Ok(Duration::from_secs_f64(seconds));
     }
-    Err(format!("--seconds: got {seconds}; allowed: 0.05 to 3600"))
+    Err(format!("--seconds: got {seconds}; allowed: 0.05 to {max}"))
 }
 
 /// One run, its table, and the path of its report.

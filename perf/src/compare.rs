@@ -438,7 +438,8 @@ mod tests {
             let [a, b] = plans(plan, [own, none], cpus, chosen).unwrap();
             let mut found = a.settings.clone();
             found.sort_unstable();
-            let expected = settings.into_iter().chain(["journal.durability=committed"]);
+            let always = ["auth.window_s=600", "journal.durability=committed"];
+            let expected = always[..1].iter().copied().chain(settings).chain(always[1..].iter().copied());
             assert_eq!((found, own.text().as_str()), (expected.map(str::to_owned).collect(), said));
             assert_eq!(Plan { settings: b.settings.clone(), ..a }, b);
         }

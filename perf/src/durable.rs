@@ -15,6 +15,8 @@
 //! held is tried once more, and the second run counts, because the sweep only looks for a rate that can be held. What
 //! acts share a write is told of the rates that were held while nobody else had the CPUs.
 
+use std::time::Duration;
+
 use crate::bench;
 use crate::compare;
 use crate::figures::{Figure, Unit};
@@ -50,6 +52,9 @@ const AGAIN_MAX: u32 = 12;
 
 /// The stage in which the server waits for the disk.
 const STAGE: &str = "journal";
+
+/// The longest warm-up of a run.
+const WARM_UP_MAX: Duration = Duration::from_mins(1);
 
 /// The scenario whose mix is used.
 const SCENARIO: &str = "journal-durable";
@@ -208,9 +213,9 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
 }
 
 /// The scenario whose mix is used, with runs of `time` each.
-pub(crate) fn plan(scenarios: &std::path::Path, time: std::time::Duration) -> Result<Plan, String> {
+pub(crate) fn plan(scenarios: &std::path::Path, time: Duration) -> Result<Plan, String> {
     let plan = Plan::read(scenarios, SCENARIO)?;
-    Ok(Plan { time, warm_up: time / 4, ..plan })
+    Ok(Plan { time, warm_up: (time / 4).min(WARM_UP_MAX), ..plan })
 }
 
 /// The plan with answers that wait for `durability`.

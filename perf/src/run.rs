@@ -105,7 +105,7 @@ pub(crate) struct Rig {
 }
 
 /// The settings of a plan's server: its own, and if they do not mention CPUs, one trading loop that
-/// polls on the server's CPU.
+/// polls on the server's CPU. Its requests are taken however long ago they were signed.
 pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     let mut settings = plan.settings.clone();
     let says = |name: &str| plan.settings.iter().any(|setting| setting.starts_with(name));
@@ -116,6 +116,9 @@ pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
     }
     if !says("journal.durability=") {
         settings.push("journal.durability=committed".to_owned());
+    }
+    if !says("auth.window_s=") {
+        settings.push(format!("auth.window_s={}", plan.window_s()));
     }
     settings
 }
@@ -430,9 +433,37 @@ mod tests {
         let plan = Plan::parse("t", text).unwrap();
         assert_eq!(
             settings(&plan, cpus),
-            ["cpu.policy=explicit", "cpu.shard_cpus=3", "cpu.wait=spin", "journal.durability=committed"]
+            [
+                "cpu.policy=explicit",
+                "cpu.shard_cpus=3",
+                "cpu.wait=spin",
+                "journal.durability=committed",
+                "auth.window_s=600"
+            ]
         );
         let plan = Plan::parse("t", &format!("{text}[server.set]\n\"cpu.shards\" = 2\n")).unwrap();
-        assert_eq!(settings(&plan, cpus), ["cpu.shards=2", "journal.durability=committed"]);
+        assert_eq!(
+            settings(&plan, cpus),
+            ["cpu.shards=2", "journal.durability=committed", "auth.window_s=600"]
+        );
+    }
+
+    #[test]
+    fn a_signature_holds_until_the_last_request_of_the_load_is_sent() {
+        let cpus = Cpus { client: 1, server: 0 };
+        for (load, set, window_s) in [
+            ("", "", 600),
+            ("warm_up_s = 1\ntime_s = 298.9", "", 600),
+            ("warm_up_s = 1\ntime_s = 300", "", 602),
+            ("warm_up_s = 300\ntime_s = 3000", "", 3_600),
+            ("time_s = 600", "[server.set]\n\"auth.window_s\" = 60", 60),
+        ] {
+            let text = format!("purpose = \"x\"\n[load]\nrate = 1\n{load}\n[mix]\nplace = 1\n{set}\n");
+            let plan = Plan::parse("t", &text).unwrap();
+            let expected = format!("auth.window_s={window_s}");
+            for plan in [plan.as_serve(), plan] {
+                assert!(settings(&plan, cpus).contains(&expected), "{load}: {:?}", settings(&plan, cpus));
+            }
+        }
     }
 }

@@ -89,6 +89,24 @@ pub(crate) enum Waits {
 /// With this many CPUs the trading loop, the journal's thread and the client have one each.
 const CPUS_APART: usize = 3;
 
+/// The longest warm-up of a load, and the longest time that is measured of one, in seconds.
+const WARM_UP_S_MAX: u32 = 300;
+pub(crate) const TIME_S_MAX: u32 = 3_000;
+
+/// How long it may take, in seconds, to sign everything and to place what rests before the clock starts.
+const SIGNING_S_MAX: u32 = 300;
+
+/// The largest `auth.window_s` of a server: how many seconds before it is sent a request may have been signed.
+const WINDOW_S_MAX: u32 = 3_600;
+
+/// The smallest that a load sets.
+const WINDOW_S_MIN: u32 = 600;
+
+const _: () = assert!(
+    SIGNING_S_MAX + WARM_UP_S_MAX + TIME_S_MAX <= WINDOW_S_MAX,
+    "the first signature holds until the last request was sent"
+);
+
 /// Nothing is measured with fewer CPUs than this: the server's and the client's.
 const CPUS_MIN: u32 = 2;
 
@@ -232,8 +250,18 @@ impl Plan {
             burst: file.small("load.burst", 1, 10_000, Some(1))?,
             connections,
             read_connections,
-            warm_up: Duration::from_secs_f64(file.float("load.warm_up_s", 0.0, 600.0, Some(1.0))?),
-            time: Duration::from_secs_f64(file.float("load.time_s", 0.05, 3_600.0, Some(5.0))?),
+            warm_up: Duration::from_secs_f64(file.float(
+                "load.warm_up_s",
+                0.0,
+                f64::from(WARM_UP_S_MAX),
+                Some(1.0),
+            )?),
+            time: Duration::from_secs_f64(file.float(
+                "load.time_s",
+                0.05,
+                f64::from(TIME_S_MAX),
+                Some(5.0),
+            )?),
             late_max: Duration::from_micros(u64::from(file.small(
                 "load.late_us_max",
                 1,
@@ -318,6 +346,12 @@ impl Plan {
             on_fewer: None,
             ..self.clone()
         }
+    }
+
+    /// The `auth.window_s` with which its requests, all signed before the clock starts, are taken to the last.
+    pub(crate) fn window_s(&self) -> u64 {
+        let load = self.warm_up + self.time + Duration::from_secs(1);
+        (u64::from(SIGNING_S_MAX) + load.as_secs()).max(u64::from(WINDOW_S_MIN)).min(u64::from(WINDOW_S_MAX))
     }
 
     /// The plan at another rate.
