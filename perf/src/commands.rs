@@ -11,7 +11,8 @@ use crate::run::{self, Cpus, Ground, Outcome};
 use crate::scenario::{self, Plan, TIME_S_MAX};
 use crate::summary::{AsServe, Summary};
 use crate::{
-    bench, durable, jitter, layers, leftovers, machine, placement, readme, records, report, scale, sweep,
+    bench, durable, jitter, layers, leftovers, machine, placement, readme, records, report, scale, server,
+    sweep,
 };
 
 /// Measures a running outcry from outside.
@@ -231,7 +232,7 @@ impl Cli {
 impl Places {
     fn ground(&self, project: &Path) -> Result<Ground, String> {
         let server = match &self.server {
-            Some(server) => server.clone(),
+            Some(server) => server::binary(server)?,
             None => std::env::current_exe()
                 .map_err(|fault| format!("this program's own path: {fault}"))?
                 .with_file_name("outcry"),

@@ -15,6 +15,7 @@ use crate::machine;
 use crate::report::{self, Page};
 use crate::run::{self, Cpus, Ground};
 use crate::scenario::Plan;
+use crate::server;
 use crate::summary::{ClassTimes, Summary};
 
 /// A difference with at most this chance of being none is claimed.
@@ -199,7 +200,7 @@ fn line(ratio: &Ratio, among: Among) -> String {
 fn binary(ground: &Ground, name: &str) -> Result<PathBuf, String> {
     let path = PathBuf::from(name);
     if path.is_file() {
-        return Ok(path);
+        return server::binary(&path);
     }
     let output = Command::new("git")
         .arg("-C")

@@ -28,6 +28,15 @@ pub(crate) fn with_the_rigs(settings: &[String]) -> Vec<String> {
     SETTINGS.iter().map(|&setting| setting.to_owned()).chain(settings.iter().cloned()).collect()
 }
 
+/// The absolute path of the binary at `path`. A name without a folder would mean whatever `PATH` has by that name.
+pub(crate) fn binary(path: &Path) -> Result<PathBuf, String> {
+    let fault = |what: &dyn std::fmt::Display| format!("the server's binary {}: {what}", path.display());
+    if !path.is_file() {
+        return Err(fault(&"there is no such file here"));
+    }
+    std::path::absolute(path).map_err(|error| fault(&error))
+}
+
 /// A running `outcry serve`.
 pub(crate) struct Server {
     child: Child,
@@ -249,6 +258,22 @@ fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_binary_is_a_file_that_was_named_and_never_one_of_the_path() {
+        // Tests run in the package's folder.
+        for (path, is_there) in [("Cargo.toml", true), ("./src/main.rs", true), ("sh", false), ("src", false)]
+        {
+            let found = binary(Path::new(path));
+            assert_eq!(found.is_ok(), is_there, "{path}");
+            match found {
+                Ok(found) => assert!(found.is_absolute() && found.is_file(), "{found:?}"),
+                Err(complaint) => {
+                    assert_eq!(complaint, format!("the server's binary {path}: there is no such file here"));
+                }
+            }
+        }
+    }
 
     #[test]
     fn what_each_loop_worked_is_the_sum_of_its_turns() {

@@ -164,6 +164,15 @@ fn what_the_server_refuses_is_told_in_its_words() {
 }
 
 #[test]
+fn a_server_that_is_no_file_here_is_not_looked_for_elsewhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let words = ["run", "smoke", "--server", "sh", "--out"];
+    let output = Command::new(env!("CARGO_BIN_EXE_perf")).args(words).arg(folder.path()).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(said, "perf: the server's binary sh: there is no such file here\n");
+}
+
+#[test]
 fn a_sweep_has_a_row_for_each_rate() {
     let folder = tempfile::tempdir().unwrap();
     let sweep = "[sweep]\nfirst = 60\nfactor = 1.5\nsteps = 2\n";
