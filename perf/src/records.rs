@@ -74,6 +74,7 @@ impl Record {
                     curves: Vec::new(),
                     time_line: Vec::new(),
                     typed: String::new(),
+                    server_warned: Vec::new(),
                     ..Summary::clone(summary)
                 };
                 slim.json()

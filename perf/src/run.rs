@@ -104,6 +104,9 @@ pub(crate) struct Rig {
     memory: Folder,
 }
 
+/// The tokens, accounts and connections of a rig.
+type Filled = (Vec<[alloy_primitives::U256; 2]>, Vec<Account>, Generator);
+
 /// The settings of a plan's server: its own, and if they do not mention CPUs, one trading loop that
 /// polls on the server's CPU. Its requests are taken however long ago they were signed.
 pub(crate) fn settings(plan: &Plan, cpus: Cpus) -> Vec<String> {
@@ -156,7 +159,14 @@ impl Rig {
     pub(crate) fn set(ground: &Ground, binary: &Path, plan: &Plan, cpus: Cpus) -> Result<Self, String> {
         let place = place(ground, plan.data)?;
         let [folder, memory] = [Folder::new_in(&place)?, Folder::new_in(Path::new(MEMORY))?];
-        let server = Server::start(binary, folder.path(), memory.path(), &settings(plan, cpus))?;
+        let mut server = Server::start(binary, folder.path(), memory.path(), &settings(plan, cpus))?;
+        let filled = Self::fill(&server, plan).map_err(|fault| server.told(&fault));
+        let (tokens, accounts, generator) = filled?;
+        Ok(Self { server, generator, accounts, tokens, folder, memory })
+    }
+
+    /// Makes a server's markets and accounts, and connects to it.
+    fn fill(server: &Server, plan: &Plan) -> Result<Filled, String> {
         let tokens = server.markets(plan.markets)?;
         let mut accounts = Vec::new();
         for index in 0..=plan.wallets as usize {
@@ -164,12 +174,9 @@ impl Rig {
             server.credit(&account.address(), MONEY)?;
             accounts.push(account);
         }
-        let generator = Generator::connect(
-            server.http,
-            (plan.connections + plan.read_connections) as usize,
-            waits(plan),
-        )?;
-        Ok(Self { server, generator, accounts, tokens, folder, memory })
+        let connections = (plan.connections + plan.read_connections) as usize;
+        let generator = Generator::connect(server.http, connections, waits(plan))?;
+        Ok((tokens, accounts, generator))
     }
 
     /// Sends a schedule's requests, on the client's CPU; `watched` are the CPUs of the client and of the server's loops.
@@ -181,11 +188,7 @@ impl Rig {
         watched: &[usize],
     ) -> Result<Loaded, String> {
         let loaded = self.load_whole(plan, schedule, cpus, watched);
-        if loaded.is_err() {
-            // Otherwise stopping it would take a whole minute.
-            self.server.kill_if_silent();
-        }
-        loaded
+        loaded.map_err(|fault| self.server.told(&fault))
     }
 
     fn load_whole(
@@ -205,7 +208,7 @@ impl Rig {
         let watch = Watch::begin(self.server.pid(), watched, kernel_threads(plan));
         let times = self.generator.run(&requests, &schedule.due_ns)?;
         let (unanswered, count) = (times.unanswered(), requests.len());
-        if 0 < unanswered && self.server.kill_if_silent() {
+        if 0 < unanswered && self.server.is_silent() {
             // Its counts cannot be read either, and each attempt would take until its timeout.
             return Err(format!(
                 "a request was never answered: {unanswered} of {count}, and the server is silent"
@@ -408,6 +411,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         machine_limits: about.by_itself.limits,
         machine_answers: about.by_itself.answers,
         server_said: words_of(&about.said),
+        server_warned: server::warnings(&about.said),
         jitter_before: about.jitter_before,
         jitter_after: about.jitter_after,
         environment: about.environment,

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::U256;
@@ -19,6 +19,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 /// A server that is asked only for the time and has not answered by then hangs.
 const SILENCE: Duration = Duration::from_secs(5);
+
+/// How long a server that has closed its sockets may take to end.
+const ENDING: Duration = Duration::from_secs(1);
+
+/// How many lines of its log are kept of a server that failed, or that warned.
+const LAST_LINES: usize = 20;
 
 /// Settings of every measured server: the exchange is measured, not the limit of one client.
 const SETTINGS: [&str; 1] = ["limits.mode=off"];
@@ -159,14 +165,23 @@ impl Server {
         asked.and_then(|mut http| http.ask(b"GET /time HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).is_ok()
     }
 
-    /// Kills the server if it is silent, because it would not react to a signal to end either; returns
-    /// whether it did.
-    pub(crate) fn kill_if_silent(&self) -> bool {
-        let is_silent = !self.answers();
-        if is_silent {
+    /// Whether it answers nothing any more.
+    pub(crate) fn is_silent(&self) -> bool {
+        !self.answers()
+    }
+
+    /// A complaint about what it did, with how it ended, if it did, and the last that it said: its folder, with the log
+    /// in it, is removed. A server that is silent is killed, because it would not react to a signal to end either.
+    pub(crate) fn told(&mut self, complaint: &str) -> String {
+        let end = if self.answers() {
+            String::new()
+        } else if let Some(status) = ended_within(&mut self.child, ENDING) {
+            format!("\nthe server had ended: {status}")
+        } else {
             self.signal(Signal::KILL);
-        }
-        is_silent
+            "\nthe server was silent, and is killed".to_owned()
+        };
+        format!("{complaint}{end}\nthe server's last words:\n{}", last_lines(&self.said(), LAST_LINES))
     }
 
     /// What the operator's listener answers to a read.
@@ -189,9 +204,11 @@ impl Server {
         serde_json::from_str(answer).map_err(|fault| format!("the answer to POST {path}: {fault}"))
     }
 
-    fn signal(&self, signal: Signal) {
-        // A process that has ended keeps its pid until it has been waited for.
-        let _ = kill_process(Pid::from_child(&self.child), signal);
+    fn signal(&mut self, signal: Signal) {
+        // A process that has ended keeps its pid until it has been waited for; then it may be another's.
+        if let Ok(None) = leftovers::try_wait(&mut self.child) {
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
     }
 }
 
@@ -238,6 +255,33 @@ fn worked(page: &str) -> Vec<Worked> {
     turns.map(|(name, turns_s)| Worked { sends_s: sent(&name), name, turns_s }).collect()
 }
 
+/// How the process ended, if it does within `patience`.
+fn ended_within(child: &mut Child, patience: Duration) -> Option<ExitStatus> {
+    let deadline = Instant::now() + patience;
+    loop {
+        if let Ok(ended @ Some(_)) = leftovers::try_wait(child) {
+            return ended;
+        }
+        if deadline < Instant::now() {
+            return None;
+        }
+        std::thread::yield_now();
+    }
+}
+
+/// At most so many of the last lines.
+fn last_lines(said: &str, count: usize) -> String {
+    let lines: Vec<&str> = said.lines().collect();
+    lines[lines.len().saturating_sub(count)..].join("\n")
+}
+
+/// The log's lines that are more than information: their second word is the level.
+pub(crate) fn warnings(said: &str) -> Vec<String> {
+    let is_more = |line: &&str| matches!(line.split_whitespace().nth(1), Some("WARN" | "ERROR"));
+    let lines: Vec<&str> = said.lines().filter(is_more).collect();
+    lines[lines.len().saturating_sub(LAST_LINES)..].iter().map(|&line| line.to_owned()).collect()
+}
+
 fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> {
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
@@ -273,6 +317,30 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn of_a_log_its_end_and_its_warnings_are_kept() {
+        let said = "outcry: a WARN of itself\n2026 INFO a: b\n2026  WARN a: c\n2026 ERROR a: d\nthread 'x' panicked\n";
+        assert_eq!(warnings(said), ["2026  WARN a: c", "2026 ERROR a: d"]);
+        assert_eq!(last_lines(said, 2), "2026 ERROR a: d\nthread 'x' panicked");
+        assert_eq!((last_lines("", 2), last_lines("a", 2)), (String::new(), "a".to_owned()));
+        let many: Vec<String> = (0..100).map(|number| format!("t WARN {number}")).collect();
+        assert_eq!(warnings(&many.join("\n")), many[100 - LAST_LINES..]);
+    }
+
+    #[test]
+    fn a_complaint_about_a_server_that_has_ended_has_its_end_and_its_last_words() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("server.log");
+        std::fs::write(&log, "out of patience\n").unwrap();
+        let child = leftovers::spawn(Command::new("sh").args(["-c", "exit 3"])).unwrap();
+        // Nobody listens where a listener has just been.
+        let port = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
+        let mut server = Server { child, http: port, admin: port, token: String::new(), log };
+        let expected = "the server closed a connection\nthe server had ended: exit status: 3\nthe server's last words:\n\
+                        out of patience";
+        assert_eq!(server.told("the server closed a connection"), expected);
     }
 
     #[test]

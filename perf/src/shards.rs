@@ -93,8 +93,23 @@ fn load(ground: &Ground, orders: u32, shards: usize) -> Result<Load, String> {
         // Only now: started on one CPU, the server would have planned for one, with shard and reader in one loop.
         machine::keep_on(rig.server.pid(), cpus.server)?;
     }
-    let schedule = Schedule::of(&plan);
-    let Workload { requests, .. } = Workload::make(&plan, &schedule, &rig.tokens, &mut rig.accounts);
+    let flooded = flooded(&mut rig, &plan, cpus).map_err(|fault| rig.server.told(&fault));
+    let (count, seconds, mut threads_us) = flooded?;
+    rig.end();
+    for (_, us) in &mut threads_us {
+        *us /= count;
+    }
+    threads_us.retain(|(_, us)| TOLD_US_MIN <= *us);
+    Ok(Load { shards, orders_per_s: count / seconds, threads_us, apart })
+}
+
+/// How many orders were counted, the seconds that they took, and the microseconds that each thread spent on them.
+type Flooded = (f64, f64, Vec<(String, f64)>);
+
+/// Sends all orders of a plan.
+fn flooded(rig: &mut Rig, plan: &Plan, cpus: Cpus) -> Result<Flooded, String> {
+    let schedule = Schedule::of(plan);
+    let Workload { requests, .. } = Workload::make(plan, &schedule, &rig.tokens, &mut rig.accounts);
     let (warm_up, counted) = requests.split_at(requests.len() / WARM_UP_PART);
     let _pinned = machine::pin(cpus.client)?;
     flood(&mut rig.generator, warm_up)?;
@@ -105,15 +120,9 @@ fn load(ground: &Ground, orders: u32, shards: usize) -> Result<Load, String> {
     let seconds = begin.elapsed().as_secs_f64();
     rig.server.settle()?;
     let after = watch::threads_ns(rig.server.pid());
-    rig.end();
     #[allow(clippy::cast_precision_loss, reason = "orders are far fewer than 2^53")]
     let count = counted.len() as f64;
-    let mut threads_us = spent(&before, &after);
-    for (_, us) in &mut threads_us {
-        *us /= count;
-    }
-    threads_us.retain(|(_, us)| TOLD_US_MIN <= *us);
-    Ok(Load { shards, orders_per_s: count / seconds, threads_us, apart })
+    Ok((count, seconds, spent(&before, &after)))
 }
 
 fn flood(generator: &mut Generator, requests: &[Request]) -> Result<(), String> {

@@ -156,6 +156,10 @@ pub(crate) struct Summary {
     pub(crate) machine_answers: Vec<String>,
     /// What the server printed at its start: placement, sizes, durability.
     pub(crate) server_said: Vec<String>,
+    /// The last lines of its log that were warnings or errors; not kept in records, because they may have the location of
+    /// files.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) server_warned: Vec<String>,
     /// The gaps of the run's CPUs before the run, with nothing of the rig on them.
     pub(crate) jitter_before: Vec<Jitter>,
     /// The gaps after the run.
@@ -472,6 +476,7 @@ pub(crate) fn example() -> Summary {
         }],
         machine_answers: vec!["orders a second: about 28,000".to_owned()],
         server_said: vec!["durability committed".to_owned()],
+        server_warned: Vec::new(),
         jitter_before: vec![example_jitter(0), example_jitter(1)],
         jitter_after: vec![example_jitter(0), example_jitter(1)],
         environment: example_environment(),

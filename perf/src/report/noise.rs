@@ -144,10 +144,14 @@ pub(super) fn pauses(summary: &Summary) -> Option<Told> {
 
 /// What makes the next run VALID, as far as the reasons show.
 pub(crate) fn next_time(summary: &Summary) -> Vec<String> {
+    let errors = summary.server_warned.last().map_or_else(
+        || "The server's log has no warning of it. Offer less (`--rate`).".to_owned(),
+        |last| format!("The server's log says last, and the page has what it said before: {last}"),
+    );
     let rows = [
         ("generator late", "Give the client a CPU of its own, or offer less (`--rate`)."),
         (RATE_MISSED, "Offer less (`--rate`): the server cannot do more here."),
-        ("errors", "Read what the server said, below."),
+        ("errors", &errors),
     ];
     let of_load =
         rows.iter().filter(|(start, _)| has_reason(summary, start)).map(|(_, words)| (*words).to_owned());
@@ -316,7 +320,7 @@ mod tests {
             ),
             ("generator late: it sent", 0.0, false, "Give the client a CPU of its own"),
             ("rate missed: 1 of 2", 0.0, false, "Offer less"),
-            ("errors: 3 requests", 0.0, false, "Read what the server said, below."),
+            ("errors: 3 requests", 0.0, false, "The server's log has no warning of it. Offer less"),
         ] {
             summary.jitter_after[1] = Jitter {
                 lost_percent: 67.0,
@@ -336,6 +340,10 @@ mod tests {
             assert!(said.len() == 1 && said[0].starts_with(start), "{reason}: {said:?}");
             assert_eq!(said[0].ends_with(quiet), is_noise, "{said:?}");
         }
+        summary.server_warned = ["t WARN a: b", "t ERROR a: c"].map(str::to_owned).to_vec();
+        summary.verdict = Verdict::because(vec!["errors: 3 requests".to_owned()]);
+        let last = "The server's log says last, and the page has what it said before: t ERROR a: c";
+        assert_eq!(next_time(&summary), [last]);
         let other = Other { who: "sh (7)".to_owned(), is_kernels: false, cpus: 0.248, may_have: None };
         summary.largest_other = Some(other);
         summary.verdict = Verdict::because(vec!["others had the machine: 12 %".to_owned()]);

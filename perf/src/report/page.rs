@@ -333,6 +333,11 @@ impl Page {
             let said = escaped(&summary.server_said.join("\n"));
             self.push(&format!("<div class=\"wide\"><pre>{said}</pre></div>"));
         }
+        if !summary.server_warned.is_empty() {
+            self.heading("What the server warned of");
+            let warned = escaped(&summary.server_warned.join("\n"));
+            self.push(&format!("<div class=\"wide\"><pre>{warned}</pre></div>"));
+        }
     }
 }
 
