@@ -17,6 +17,7 @@ use rustix::event::epoll;
 use crate::http;
 use crate::machine;
 use crate::scenario::Waits;
+use crate::schedule::nanos;
 use crate::workload::Request;
 
 /// Bytes of answers that are read at once.
@@ -26,7 +27,10 @@ const CHUNK_BYTES: usize = 64 << 10;
 const PIPELINED: usize = 16;
 
 /// How long answers may take after the last request was due.
-const PATIENCE: Duration = Duration::from_secs(15);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(15);
+
+/// A server of which an answer came within this time before the client gave up was still answering.
+const STILL: Duration = Duration::from_secs(5);
 
 /// Room for one value of `Server-Timing`: eight stages, each at most 8 letters, `;dur=`, 10 digits of milliseconds and
 /// `, ` (8 × 25 bytes), and some more for other servers. What is longer is cut.
@@ -51,6 +55,8 @@ pub(crate) struct Times {
     /// from its last look that did not find the answer until it read the answer. In that second span it sends and reads
     /// other requests, or has no CPU. Says nothing for a client that sleeps.
     pub(crate) away_ns: Vec<u64>,
+    /// When the client gave up waiting for answers; [`NEVER`] if all came.
+    gave_up_ns: u64,
     /// The `Server-Timing` value of each answer. Every request has its own room from the start: if it had to grow, the
     /// copying of millions of bytes would be charged to the server as a stall.
     timings: Box<[[u8; TIMING_BYTES]]>,
@@ -66,9 +72,17 @@ impl Times {
             sent_ns: touched(NEVER, count),
             answered_ns: touched(NEVER, count),
             away_ns: touched(0, count),
+            gave_up_ns: NEVER,
             timings: touched([0; TIMING_BYTES], count).into(),
             timing_bytes: touched(0, count).into(),
         }
+    }
+
+    /// Whether answers still came when the client gave up: the server was behind, and no request was lost.
+    pub(crate) fn is_still_answering(&self) -> bool {
+        let last_ns = self.answered_ns.iter().copied().filter(|&at| at != NEVER).max();
+        let since = last_ns.map(|last_ns| self.gave_up_ns.saturating_sub(last_ns));
+        self.gave_up_ns != NEVER && since.is_some_and(|since| since <= nanos(STILL))
     }
 
     /// How many requests have no answer.
@@ -188,8 +202,8 @@ impl Generator {
         Ok(())
     }
 
-    /// Sends each request when it is due and waits for the last answers. A request that is not answered in time has no
-    /// time in the result; an unexpected answer is an error.
+    /// Sends each request when it is due and waits for the last answers. A request that is not answered [`PATIENCE`] after
+    /// the last was due has no time in the result; an unexpected answer is an error.
     pub(crate) fn run(&mut self, requests: &[Request], due_ns: &[u64]) -> Result<Times, String> {
         assert_eq!(requests.len(), due_ns.len());
         let mut times = Times::of(requests.len());
@@ -217,7 +231,11 @@ impl Generator {
             }
             answered += came;
             last_ns = looks_ns;
-            if (next == requests.len() && answered == next) || end < now {
+            if next == requests.len() && answered == next {
+                return Ok(times);
+            }
+            if end < now {
+                times.gave_up_ns = nanos(now);
                 return Ok(times);
             }
         }
@@ -425,6 +443,23 @@ mod tests {
             }
             assert_eq!([0, 1, 2].map(|request| times.timing(request)), [kept; 3]);
             assert_eq!(times.timings.as_ptr_range(), memory, "nothing was copied elsewhere");
+        }
+    }
+
+    #[test]
+    fn a_server_still_answers_if_an_answer_came_shortly_before_the_client_gave_up() {
+        let second = 1_000_000_000;
+        for (answered_ns, gave_up_ns, is_still_answering) in [
+            ([second, 2 * second], NEVER, false),
+            ([second, NEVER], 16 * second, false),
+            ([11 * second - 1, NEVER], 16 * second, false),
+            ([11 * second, NEVER], 16 * second, true),
+            ([NEVER, 16 * second], 16 * second, true),
+            ([NEVER, NEVER], 16 * second, false),
+        ] {
+            let mut times = Times::told(&[0, 0], &answered_ns, &[], &[0, 0]);
+            times.gave_up_ns = gave_up_ns;
+            assert_eq!(times.is_still_answering(), is_still_answering, "{answered_ns:?}, {gave_up_ns}");
         }
     }
 

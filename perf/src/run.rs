@@ -349,6 +349,7 @@ fn outcome(plan: &Plan, schedule: &Schedule, loaded: &Loaded, about: About) -> O
         offered: rates.offered,
         achieved: rates.achieved,
         unanswered: rates.unanswered,
+        is_still_answering: loaded.times.is_still_answering(),
         late_p99_us: late.p99_us,
         late_max_us: stats::as_micros(nanos(plan.late_max)),
         share: loaded.share,

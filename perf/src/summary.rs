@@ -48,7 +48,7 @@ pub(crate) struct Summary {
     pub(crate) warm_up_s: f64,
     /// Requests that were measured.
     pub(crate) requests: u64,
-    /// Those of them that were never answered.
+    /// Those of them that were not answered until the client gave up.
     pub(crate) unanswered: u64,
     /// What everything random was drawn from.
     pub(crate) seed: u64,

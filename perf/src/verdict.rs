@@ -3,6 +3,7 @@
 use outcry::topology::valid;
 use serde::{Deserialize, Serialize};
 
+use crate::generator::PATIENCE;
 use crate::jitter::Jitter;
 use crate::placement::Thread;
 use crate::summary::LoopBusy;
@@ -89,8 +90,10 @@ pub(crate) struct Evidence {
     pub(crate) offered: f64,
     /// Answers a second that came in the measured time.
     pub(crate) achieved: f64,
-    /// Requests that were never answered.
+    /// Requests that were not answered until the client gave up.
     pub(crate) unanswered: u64,
+    /// Whether answers still came when the client gave up.
+    pub(crate) is_still_answering: bool,
     /// How late requests were sent, in microseconds at p99.
     pub(crate) late_p99_us: f64,
     /// How late they may be at p99, in microseconds.
@@ -116,16 +119,26 @@ impl Verdict {
     /// Judges a run.
     pub(crate) fn of(evidence: &Evidence) -> Self {
         let mut reasons = Vec::new();
-        if evidence.achieved < RATE_MIN * evidence.offered {
+        let is_behind = 0 < evidence.unanswered && evidence.is_still_answering;
+        if is_behind || evidence.achieved < RATE_MIN * evidence.offered {
+            let behind = if is_behind {
+                let after_s = PATIENCE.as_secs();
+                format!(
+                    "; {} had no answer {after_s} s after the last was due, while answers still came",
+                    evidence.unanswered
+                )
+            } else {
+                String::new()
+            };
             reasons.push(format!(
-                "{RATE_MISSED}: {:.0} of {:.0} requests a second were answered ({:.1} %; at least {:.0} %)",
+                "{RATE_MISSED}: {:.0} of {:.0} requests a second were answered ({:.1} %; at least {:.0} %){behind}",
                 evidence.achieved,
                 evidence.offered,
                 100.0 * evidence.achieved / evidence.offered,
                 100.0 * RATE_MIN
             ));
         }
-        if 0 < evidence.unanswered {
+        if 0 < evidence.unanswered && !is_behind {
             reasons.push(format!("errors: {} requests were never answered", evidence.unanswered));
         }
         if evidence.late_max_us < evidence.late_p99_us {
@@ -242,6 +255,7 @@ mod tests {
         offered: 1_000.0,
         achieved: 1_000.0,
         unanswered: 0,
+        is_still_answering: false,
         late_p99_us: 5.0,
         late_max_us: 100.0,
         share: Share { stolen: 0.0, others: 0.0, server: 1.0, kernel: 0.0 },
@@ -265,6 +279,13 @@ mod tests {
         reasons(&Evidence { achieved: 990.0, ..QUIET }, &[]);
         reasons(&Evidence { achieved: 989.9, ..QUIET }, &["rate missed"]);
         reasons(&Evidence { unanswered: 1, ..QUIET }, &["errors"]);
+        // A server that is behind has lost nothing.
+        let behind = Evidence { unanswered: 7, is_still_answering: true, ..QUIET };
+        let missed = "rate missed: 500 of 1000 requests a second were answered (50.0 %; at least 99 %); 7 had no answer 15 s \
+                      after the last was due, while answers still came";
+        reasons(&Evidence { achieved: 500.0, ..behind.clone() }, &[missed]);
+        reasons(&behind, &["rate missed: 1000 of 1000"]);
+        reasons(&Evidence { is_still_answering: true, ..QUIET }, &[]);
         reasons(&Evidence { late_p99_us: 100.0, ..QUIET }, &[]);
         reasons(&Evidence { late_p99_us: 100.1, ..QUIET }, &["generator late"]);
         let share = |stolen, others| Share { stolen, others, ..QUIET.share };
