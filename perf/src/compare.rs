@@ -116,23 +116,11 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     let plans = plans(plan, sides, machine::allowed_cpus().len(), Cpus::choose()?)?;
     let [a, b] = sides.map(|side| side.text());
     println!("A is {a}; B is {b}; {pairs} pairs of {} at {}/s", plan.name, plan.rate);
-    let mut runs: [Vec<Summary>; 2] = [Vec::new(), Vec::new()];
-    for pair in 0..pairs {
-        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
-        for side in order {
-            let ground = Ground { server: binaries[side].clone(), ..ground.clone() };
-            let summary = run::run(&ground, &plans[side])?.summary;
-            println!(
-                "{}{:3}: p50 {:9.1} µs  p99 {:9.1} µs  {}",
-                ["A", "B"][side],
-                pair + 1,
-                summary.all.p50_us,
-                summary.all.p99_us,
-                summary.verdict.word()
-            );
-            runs[side].push(summary);
-        }
-    }
+    let grounds = binaries.map(|server| Ground { server, ..ground.clone() });
+    let (runs, failed) =
+        in_turn(pairs, |side| run::run(&grounds[side], &plans[side]).map(|outcome| outcome.summary));
+    let Some(last) = runs[1].last() else { return failed.map_or(Ok(()), Err) };
+    let pairs = u32::try_from(runs[1].len()).expect("no more than were asked for");
     let ratios = ratios(&runs[0], &runs[1]);
     let invalid = runs.iter().flatten().filter(|summary| !summary.verdict.valid).count();
     let among = Among { figures: ratios.len(), invalid_runs: invalid };
@@ -141,7 +129,6 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     }
     let caution = caution(invalid, 2 * pairs);
     println!("{caution}");
-    let last = runs[1].last().expect("there are pairs");
     let comparison = Comparison {
         scenario: &plan.name,
         a: sides[0].server,
@@ -154,7 +141,40 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
         environment: &last.environment,
     };
     println!("{}", write(ground, &comparison, [&a, &b], &caution)?);
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+/// The runs of both sides, pair by pair; if one fails, those of the pairs before it, and which it was.
+fn in_turn(
+    pairs: u32,
+    mut measure: impl FnMut(usize) -> Result<Summary, String>,
+) -> ([Vec<Summary>; 2], Option<String>) {
+    let mut runs: [Vec<Summary>; 2] = [Vec::new(), Vec::new()];
+    for pair in 0..pairs {
+        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+        for side in order {
+            let name = ["A", "B"][side];
+            let summary = match measure(side) {
+                Ok(summary) => summary,
+                Err(fault) => {
+                    for runs in &mut runs {
+                        runs.truncate(pair as usize);
+                    }
+                    let number = pair + 1;
+                    return (runs, Some(format!("{name} of pair {number} of {pairs} failed: {fault}")));
+                }
+            };
+            println!(
+                "{name}{:3}: p50 {:9.1} µs  p99 {:9.1} µs  {}",
+                pair + 1,
+                summary.all.p50_us,
+                summary.all.p99_us,
+                summary.verdict.word()
+            );
+            runs[side].push(summary);
+        }
+    }
+    (runs, None)
 }
 
 /// The plan of each side on a machine with `cpus` CPUs, on those that are `chosen`. The side's own settings come last,
@@ -443,6 +463,25 @@ mod tests {
             let expected = always[..1].iter().copied().chain(settings).chain(always[1..].iter().copied());
             assert_eq!((found, own.text().as_str()), (expected.map(str::to_owned).collect(), said));
             assert_eq!(Plan { settings: b.settings.clone(), ..a }, b);
+        }
+    }
+
+    #[test]
+    fn a_run_that_fails_leaves_the_pairs_before_it() {
+        // Runs come as A B, B A, A B.
+        for (fails_at, whole, failed) in [
+            (1, 0, Some("A of pair 1 of 3 failed: it died")),
+            (2, 0, Some("B of pair 1 of 3 failed: it died")),
+            (4, 1, Some("A of pair 2 of 3 failed: it died")),
+            (6, 2, Some("B of pair 3 of 3 failed: it died")),
+            (7, 3, None),
+        ] {
+            let mut count = 0;
+            let (runs, told) = in_turn(3, |_| {
+                count += 1;
+                if count < fails_at { Ok(crate::summary::example()) } else { Err("it died".to_owned()) }
+            });
+            assert_eq!((runs.map(|runs| runs.len()), told.as_deref()), ([whole; 2], failed), "{fails_at}");
         }
     }
 

@@ -14,6 +14,8 @@
 //! which others had the CPUs does not count and is made anew, a few times in all. A rate of the sweep that was not
 //! held is tried once more, and the second run counts, because the sweep only looks for a rate that can be held. What
 //! acts share a write is told of the rates that were held while nobody else had the CPUs.
+//!
+//! A run that cannot be measured ends the sweep, or the runs in turn; what was measured before it is kept, INVALID.
 
 use std::time::Duration;
 
@@ -26,11 +28,14 @@ use crate::report;
 use crate::run::{self, Ground};
 use crate::scenario::{Plan, Waits};
 use crate::sheet::{self, Sheet};
-use crate::stats::{self, histogram};
+use crate::stats::{self, Nanos, histogram};
 use crate::summary::Summary;
-use crate::sweep::{SATURATED, SATURATED_STEPS};
 use crate::verdict::{GENERATOR_LATE, Verdict};
 use crate::watch::FamilyWatch;
+
+mod rates;
+
+use rates::{Step, capacity, climb, tried};
 
 /// The part of the capacity at which the two are compared.
 const PART: f64 = 0.5;
@@ -61,25 +66,6 @@ const SCENARIO: &str = "journal-durable";
 
 /// What an answer waits for.
 const DURABILITIES: [&str; 2] = ["committed", "durable"];
-
-/// One rate of the sweep.
-#[derive(Clone, Copy, Debug)]
-struct Step {
-    offered_per_s: f64,
-    achieved_per_s: f64,
-    p50_us: f64,
-    /// Acts that shared one write.
-    acts_per_write: f64,
-    /// Whether others had the CPUs meanwhile.
-    is_disturbed: bool,
-}
-
-impl Step {
-    /// Whether it says how many acts share a write at its rate.
-    fn is_told(&self) -> bool {
-        is_held(self) && !self.is_disturbed
-    }
-}
 
 /// The median of one run's orders that rest, in microseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -164,26 +150,25 @@ impl Found {
 pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String> {
     let environment = Environment::capture(&ground.project, &ground.profile);
     let watch = FamilyWatch::begin();
-    let steps = sweep(ground, plan)?;
-    let rate = PART * capacity(&steps)?;
-    println!("{rate:.0} a second, half of what was held, in turn:");
-    let mut middles: [Vec<Middle>; 2] = [Vec::new(), Vec::new()];
-    let mut writes = histogram();
-    let (mut reasons, mut late, mut settings) = (Vec::new(), Vec::new(), Vec::new());
-    let mut again = AGAIN_MAX;
-    for pair in 0..pairs {
-        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
-        for side in order {
-            let plan = with(plan, DURABILITIES[side]).at(rate);
-            let summary = undisturbed(ground, &plan, DURABILITIES[side], &mut again)?;
-            middles[side].push(Middle::of(&summary)?);
-            let (of_lateness, others) = told(&summary, DURABILITIES[side]);
-            late.extend(of_lateness);
-            reasons.extend(others);
-            settings = in_turn(&summary.settings);
+    let (steps, mut failed) = climb(&with(plan, DURABILITIES[1]), |plan| tried(ground, plan));
+    let rate = match (capacity(&steps), failed.take()) {
+        (Err(_), Some(fault)) => return Err(fault),
+        (capacity, fault) => {
+            failed = fault;
+            PART * capacity?
         }
-        writes.add(&layers::bare(&ground.out)?).expect("the histogram grows");
+    };
+    println!("{rate:.0} a second, half of what was held, in turn:");
+    let plans = DURABILITIES.map(|durability| with(plan, durability).at(rate));
+    let mut again = AGAIN_MAX;
+    let measure = |side: usize| undisturbed(ground, &plans[side], DURABILITIES[side], &mut again);
+    let (turns, fault) = in_turns(pairs, measure, || layers::bare(&ground.out));
+    let failed = failed.or(fault);
+    let Turns { middles, writes, mut reasons, late, settings } = turns;
+    if writes.is_empty() {
+        return failed.map_or(Ok(()), Err);
     }
+    reasons.extend(failed.as_deref().and_then(|fault| fault.lines().next()).map(str::to_owned));
     let [committed, durable] = middles.each_ref().map(|runs| Middle::median(runs));
     let found = Found {
         steps,
@@ -209,7 +194,51 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String
     let sheet = sheet.of_server(settings);
     print!("{}", bench::verdict(&sheet.verdict));
     println!("{}", sheet.write(&ground.out)?);
-    Ok(())
+    failed.map_or(Ok(()), Err)
+}
+
+/// What the runs in turn came to, of whole pairs.
+struct Turns {
+    middles: [Vec<Middle>; 2],
+    writes: Nanos,
+    reasons: Vec<String>,
+    late: Vec<String>,
+    settings: Vec<String>,
+}
+
+/// Runs in turn, and bare writes after each pair; if one fails, the pairs before it, and which it was.
+fn in_turns(
+    pairs: u32,
+    mut measure: impl FnMut(usize) -> Result<Summary, String>,
+    mut bare: impl FnMut() -> Result<Nanos, String>,
+) -> (Turns, Option<String>) {
+    let (reasons, late, settings) = (Vec::new(), Vec::new(), Vec::new());
+    let mut turns = Turns { middles: [Vec::new(), Vec::new()], writes: histogram(), reasons, late, settings };
+    for pair in 0..pairs {
+        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
+        let both = order.into_iter().map(|side| {
+            let of = |fault| format!("{}: {fault}", DURABILITIES[side]);
+            let summary = measure(side).map_err(of)?;
+            Ok((side, Middle::of(&summary).map_err(of)?, summary))
+        });
+        let both: Result<Vec<(usize, Middle, Summary)>, String> = both.collect();
+        let (both, writes) = match both.and_then(|both| Ok((both, bare()?))) {
+            Ok(whole) => whole,
+            Err(fault) => {
+                let number = pair + 1;
+                return (turns, Some(format!("failed: pair {number} of {pairs}, {fault}")));
+            }
+        };
+        for (side, middle, summary) in both {
+            turns.middles[side].push(middle);
+            let (of_lateness, others) = told(&summary, DURABILITIES[side]);
+            turns.late.extend(of_lateness);
+            turns.reasons.extend(others);
+            turns.settings = in_turn(&summary.settings);
+        }
+        turns.writes.add(&writes).expect("the histogram grows");
+    }
+    (turns, None)
 }
 
 /// The scenario whose mix is used, with runs of `time` each.
@@ -265,67 +294,6 @@ fn undisturbed(ground: &Ground, plan: &Plan, name: &str, again: &mut u32) -> Res
         println!("{line}, made anew");
         *again -= 1;
     }
-}
-
-/// Rising rates with `durable` until two in a row are not held; a rate that was not held is tried once more.
-fn sweep(ground: &Ground, plan: &Plan) -> Result<Vec<Step>, String> {
-    println!("{:>11}{:>11}{:>11}{:>15}", "offered/s", "achieved/s", "p50 µs", "acts a write");
-    let plan = with(plan, DURABILITIES[1]);
-    let (mut steps, mut rate): (Vec<Step>, f64) = (Vec::new(), plan.sweep.first);
-    for _ in 0..plan.sweep.count {
-        let (summary, step) = tried(ground, &plan.at(rate))?;
-        println!(
-            "{:11.0}{:11.0}{:11.1}{:15.2}  {}",
-            step.offered_per_s,
-            step.achieved_per_s,
-            step.p50_us,
-            step.acts_per_write,
-            summary.verdict.word()
-        );
-        steps.push(step);
-        let last = &steps[steps.len().saturating_sub(SATURATED_STEPS)..];
-        if last.len() == SATURATED_STEPS && last.iter().all(|step| !is_held(step)) {
-            break;
-        }
-        rate *= plan.sweep.factor;
-    }
-    Ok(steps)
-}
-
-/// Runs one rate, and once more if it was not held: a single hiccup of the disk is not its capacity.
-fn tried(ground: &Ground, plan: &Plan) -> Result<(Summary, Step), String> {
-    let once = || {
-        let summary = run::run(ground, plan)?.summary;
-        let step = step(&summary)?;
-        Ok::<_, String>((summary, step))
-    };
-    let first = once()?;
-    if is_held(&first.1) { Ok(first) } else { once() }
-}
-
-fn step(summary: &Summary) -> Result<Step, String> {
-    let shared = summary.acts_per_write();
-    let acts_per_write = shared.ok_or("the server does not count the writes of its journal")?;
-    Ok(Step {
-        offered_per_s: summary.offered_per_s,
-        achieved_per_s: summary.achieved_per_s,
-        p50_us: Middle::of(summary)?.order_us,
-        acts_per_write,
-        is_disturbed: summary.verdict.is_disturbed(),
-    })
-}
-
-fn is_held(step: &Step) -> bool {
-    SATURATED * step.offered_per_s <= step.achieved_per_s
-}
-
-/// The highest rate that was held.
-fn capacity(steps: &[Step]) -> Result<f64, String> {
-    let held = steps.iter().filter(|step| is_held(step)).map(|step| step.offered_per_s).fold(0.0, f64::max);
-    if held == 0.0 {
-        return Err("no rate of the sweep was held, so there is no half of it".to_owned());
-    }
-    Ok(held)
 }
 
 fn text(found: &Found) -> String {
@@ -395,15 +363,19 @@ fn figures(found: &Found) -> Vec<Figure> {
     figures
 }
 
+/// A run whose server told how long it waited for the disk.
+#[cfg(test)]
+fn summary() -> Summary {
+    let mut summary = crate::summary::example();
+    let time = summary.classes[0].stages[0].time;
+    summary.classes[0].stages.push(crate::summary::Stage { stage: STAGE.to_owned(), time });
+    summary
+}
+
 #[cfg(test)]
 mod tests {
+    use super::rates::at;
     use super::*;
-    use crate::summary::ClassTimes;
-
-    fn at(offered_per_s: f64, achieved_per_s: f64) -> Step {
-        let acts_per_write = offered_per_s / 1_000.0;
-        Step { offered_per_s, achieved_per_s, p50_us: 90.0, acts_per_write, is_disturbed: false }
-    }
 
     fn middle(order_us: f64, late_us: f64, journal_us: f64) -> Middle {
         Middle { order_us, late_us, journal_us }
@@ -537,30 +509,29 @@ mod tests {
         assert_eq!(Middle::of(&silent).unwrap_err(), "no order was answered");
     }
 
-    /// A run whose server told how long it waited for the disk.
-    fn summary() -> Summary {
-        let mut summary = crate::summary::example();
-        let time = summary.classes[0].stages[0].time;
-        summary.classes[0].stages.push(crate::summary::Stage { stage: STAGE.to_owned(), time });
-        summary
-    }
-
     #[test]
-    fn capacity_is_the_highest_rate_that_was_held() {
-        assert_eq!(capacity(&found().steps), Ok(2_000.0));
-        assert!(capacity(&found().steps[2..]).is_err());
-    }
-
-    #[test]
-    fn acts_a_write_count_the_warm_up_and_no_reads() {
-        let summary = summary();
-        let mut half_reads = summary.clone();
-        half_reads.classes.push(ClassTimes { class: "read".to_owned(), ..summary.classes[0].clone() });
-        for (summary, acts) in [(&summary, 2_000.0 * 6.0), (&half_reads, 1_000.0 * 6.0)] {
-            let step = step(summary).unwrap();
-            assert!((step.acts_per_write - acts / 5_000.0).abs() < 1e-9, "{step:?}");
+    fn a_run_that_fails_leaves_the_pairs_before_it() {
+        // Runs come as committed durable, durable committed.
+        for (fails_at, whole, failed) in [
+            (1, 0, Some("failed: pair 1 of 2, committed: it died")),
+            (2, 0, Some("failed: pair 1 of 2, durable: it died")),
+            (4, 1, Some("failed: pair 2 of 2, committed: it died")),
+            (5, 2, None),
+        ] {
+            let mut count = 0;
+            let measure = |_| {
+                count += 1;
+                if count < fails_at { Ok(summary()) } else { Err("it died".to_owned()) }
+            };
+            let bare = || {
+                let mut one = histogram();
+                stats::record(&mut one, 1_000);
+                Ok(one)
+            };
+            let (turns, told) = in_turns(2, measure, bare);
+            assert_eq!(turns.middles.each_ref().map(Vec::len), [whole; 2], "{fails_at}");
+            assert_eq!((turns.writes.len(), told.as_deref()), (whole as u64, failed), "{fails_at}");
         }
-        assert!(super::step(&Summary { journal_writes: None, ..summary }).is_err());
     }
 
     #[test]

@@ -50,6 +50,24 @@ impl Step {
         }
     }
 
+    /// A rate at which nothing could be measured.
+    fn failed(rate: f64, fault: &str) -> Self {
+        let what = fault.lines().next().unwrap_or_default();
+        Self {
+            offered_per_s: rate,
+            achieved_per_s: 0.0,
+            latency: Quantiles::default(),
+            busiest: None,
+            orders_each: None,
+            verdict: Verdict::because(vec![format!("failed: {what}")]),
+        }
+    }
+
+    /// Whether anything was measured.
+    pub(crate) fn is_measured(&self) -> bool {
+        0 < self.latency.count
+    }
+
     fn is_saturated(&self) -> bool {
         self.achieved_per_s < SATURATED * self.offered_per_s
     }
@@ -60,32 +78,55 @@ impl Step {
     }
 }
 
-/// Runs a plan at each rate of its sweep, each with a server of its own.
+/// What a sweep came to.
+struct Climbed {
+    steps: Vec<Step>,
+    /// The run that the page shows in full, if anything was measured.
+    best: Option<Outcome>,
+    /// Why the last step could not be measured.
+    failed: Option<String>,
+}
+
+/// Runs a plan at each rate of its sweep, each with a server of its own. If one fails, those before it are kept.
 pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<(), String> {
     println!("{}: {}", plan.name, plan.purpose);
     println!("{}", report::step_head());
-    let mut steps: Vec<Step> = Vec::new();
-    let mut best: Option<Outcome> = None;
+    let Climbed { steps, best, failed } = climb(plan, |plan| run::run(ground, plan));
+    if let Some(best) = &best {
+        println!("{}", capacity(&steps));
+        println!("{}", write(&ground.out, &steps, best)?);
+    }
+    failed.map_or(Ok(()), Err)
+}
+
+/// Rising rates until the server is saturated, or until one cannot be measured.
+fn climb(plan: &Plan, mut measure: impl FnMut(&Plan) -> Result<Outcome, String>) -> Climbed {
+    let mut climbed = Climbed { steps: Vec::new(), best: None, failed: None };
     let mut rate = plan.sweep.first;
     for _ in 0..plan.sweep.count {
-        let outcome = run::run(ground, &plan.at(rate))?;
+        let outcome = match measure(&plan.at(rate)) {
+            Ok(outcome) => outcome,
+            Err(fault) => {
+                let step = Step::failed(rate, &fault);
+                println!("{}", report::step_line(&step));
+                climbed.steps.push(step);
+                climbed.failed = Some(format!("{} a second failed: {fault}", report::count(rate)));
+                break;
+            }
+        };
         let step = Step::of(&outcome.summary);
         println!("{}", report::step_line(&step));
-        if step.verdict.valid || best.is_none() {
-            best = Some(outcome);
+        if step.verdict.valid || climbed.best.is_none() {
+            climbed.best = Some(outcome);
         }
-        steps.push(step);
-        let last = &steps[steps.len().saturating_sub(SATURATED_STEPS)..];
+        climbed.steps.push(step);
+        let last = &climbed.steps[climbed.steps.len().saturating_sub(SATURATED_STEPS)..];
         if last.len() == SATURATED_STEPS && last.iter().all(Step::is_saturated) {
             break;
         }
         rate *= plan.sweep.factor;
     }
-    let best = best.expect("a sweep has at least one step");
-    println!("{}", capacity(&steps));
-    let folder = write(&ground.out, &steps, &best)?;
-    println!("{folder}");
-    Ok(())
+    climbed
 }
 
 /// What the steps say: the highest VALID rate, and what happened at those above it.
@@ -110,8 +151,9 @@ fn capacity(steps: &[Step]) -> String {
         ),
     };
     let most = |one: &&&Step, other: &&&Step| one.achieved_per_s.total_cmp(&other.achieved_per_s);
-    let end = above.iter().max_by(most).map_or_else(String::new, |step| end(step));
-    format!("{first} {then} {end}")
+    let answered = above.iter().filter(|step| step.is_measured());
+    let end = answered.max_by(most).map_or_else(String::new, |step| format!(" {}", end(step)));
+    format!("{first} {then}{end}")
 }
 
 /// The step with the most answers: how many orders they amount to, and what was full.
@@ -184,7 +226,7 @@ mod tests {
         Step {
             offered_per_s: offered,
             achieved_per_s: achieved,
-            latency: Quantiles::default(),
+            latency: Quantiles { count: 1, ..Quantiles::default() },
             busiest: None,
             orders_each: None,
             verdict: Verdict {
@@ -204,6 +246,39 @@ mod tests {
         draw(folder.path(), &again, &crate::summary::example()).unwrap();
         let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
         assert!(page.contains("At most 1,500 a second were answered, of 2,000."), "{page}");
+    }
+
+    #[test]
+    fn a_rate_that_fails_ends_a_sweep_and_what_was_measured_before_it_is_kept() {
+        let text = "purpose = \"x\"\n[load]\nrate = 1000\n[mix]\nplace = 1\n[sweep]\nfirst = 1000\nfactor = 2\nsteps = 3\n";
+        let plan = Plan::parse("t", text).unwrap();
+        for (fails_at, steps, best, failed) in [
+            (1_000.0, 1, None, Some("1,000 a second failed: it died\nits words")),
+            (2_000.0, 2, Some(1_000.0), Some("2,000 a second failed: it died\nits words")),
+            (8_000.0, 3, Some(4_000.0), None),
+        ] {
+            let climbed = climb(&plan, |plan| {
+                let summary = Summary {
+                    offered_per_s: plan.rate,
+                    achieved_per_s: plan.rate,
+                    ..crate::summary::example()
+                };
+                let outcome = Outcome { summary, histograms: Vec::new(), place: Vec::new() };
+                if plan.rate < fails_at { Ok(outcome) } else { Err("it died\nits words".to_owned()) }
+            });
+            assert_eq!(climbed.steps.len(), steps, "{fails_at}");
+            assert_eq!(climbed.best.map(|best| best.summary.offered_per_s), best, "{fails_at}");
+            assert_eq!(climbed.failed.as_deref(), failed);
+            if let (Some(best), Some(_)) = (best, failed) {
+                let folder = tempfile::tempdir().unwrap();
+                draw(folder.path(), &climbed.steps, &crate::summary::example()).unwrap();
+                let page = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
+                let known =
+                    format!("{} requests a second is the highest rate that is VALID.", report::count(best));
+                let unknown = "What it can do above that is not known: 2,000 was INVALID (failed).</p>";
+                assert!(page.contains(&format!("{known} {unknown}")), "{page}");
+            }
+        }
     }
 
     #[test]

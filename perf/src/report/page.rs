@@ -111,9 +111,10 @@ impl Page {
     pub(crate) fn hockey_stick(&mut self, steps: &[Step]) -> Result<(), String> {
         self.heading("Time against rate");
         self.note("All classes together, from the moment at which each request was due. Where the lines climb, requests queue up.");
+        let measured = || steps.iter().filter(|step| step.is_measured());
         let line = |colour, value: fn(&Quantiles) -> f64| Series {
             colour,
-            points: steps.iter().map(|step| (step.offered_per_s, value(&step.latency))).collect(),
+            points: measured().map(|step| (step.offered_per_s, value(&step.latency))).collect(),
         };
         let series =
             [line(0, |times| times.p50_us), line(1, |times| times.p99_us), line(3, |times| times.p999_us)];
