@@ -29,7 +29,7 @@ pub(crate) fn run(ground: &Ground, name: &str, profile: &str, words: &[String]) 
         Environment { command: typed(name, profile, words, &machine::variables()), ..environment };
     cargo(&ground.project, name, profile, &["--no-run"], &[])?;
     std::fs::create_dir_all(&ground.out).map_err(|fault| format!("{}: {fault}", ground.out.display()))?;
-    let folders = [Folder::new_in(Path::new("/dev/shm"))?, Folder::new_in(&ground.out)?];
+    let folders = [Folder::lasting_in(Path::new("/dev/shm"))?, Folder::lasting_in(&ground.out)?];
     let figures = folders[0].path().join("figures");
     // A benchmark that adds no figure leaves it empty.
     report::save(&figures, b"")?;

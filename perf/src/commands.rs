@@ -155,6 +155,10 @@ enum Command {
 
 /// Reads the command line and does what it says.
 pub(crate) fn execute() -> ExitCode {
+    if let Some(fault) = leftovers::become_held() {
+        eprintln!("perf: {fault}");
+        return ExitCode::FAILURE;
+    }
     let cli = Cli::parse();
     match leftovers::go_with_a_signal().and_then(|()| cli.execute()) {
         Ok(code) => code,

@@ -3,7 +3,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use alloy_primitives::U256;
@@ -65,7 +65,7 @@ impl Server {
         let (data, ports, log) = (folder.join("data"), folder.join("ports.json"), folder.join("server.log"));
         let fault = |what: &Path, fault: std::io::Error| format!("{}: {fault}", what.display());
         let output = File::create(&log).map_err(|error| fault(&log, error))?;
-        let mut command = Command::new(binary);
+        let mut command = leftovers::held(binary);
         command.args(["serve", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
         for setting in with_the_rigs(settings) {
             command.args(["--set", &setting]);
@@ -302,6 +302,7 @@ fn wait_for_ports(child: &mut Child, path: &Path) -> Result<(u16, u16), String> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::process::Command;
 
     #[test]
     fn a_binary_is_a_file_that_was_named_and_never_one_of_the_path() {

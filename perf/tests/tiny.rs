@@ -3,8 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot run the rig has to stop")]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::Deserializer;
@@ -161,6 +162,26 @@ fn what_the_server_refuses_is_told_in_its_words() {
     assert!(!output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("INVALID: nothing was measured") && said.contains("sleep-well"), "{said}");
+}
+
+#[test]
+fn what_the_rig_has_started_dies_with_it() {
+    let words = "exec 3<&0; \"$0\" held $$ sh -c 'echo ready; read word; echo survived' <&3 & wait";
+    let mut rig = Command::new("sh");
+    rig.args(["-c", words, env!("CARGO_BIN_EXE_perf")]).stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut rig = rig.spawn().unwrap();
+    let mut said = BufReader::new(rig.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "ready\n");
+    // Kept open: the end of its input would end it too.
+    let input = rig.stdin.take();
+    rig.kill().unwrap();
+    rig.wait().unwrap();
+    drop(input);
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "");
 }
 
 #[test]
