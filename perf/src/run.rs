@@ -88,6 +88,12 @@ impl Cpus {
         }
     }
 
+    /// The server's is that of the first of its trading loops that has one.
+    fn with_the_loop_of(self, threads: &[Thread]) -> Self {
+        let pinned = threads.iter().filter(|thread| thread.is_trading()).find_map(|thread| thread.cpu);
+        Self { server: pinned.unwrap_or(self.server), ..self }
+    }
+
     pub(crate) fn both(self) -> [usize; 2] {
         [self.server, self.client]
     }
@@ -217,7 +223,7 @@ impl Rig {
         let share = watch.share();
         let told = before.until(&Look::at(&self.server));
         // Last, because it reads every process.
-        let others = watch.others(&cpus.both());
+        let others = watch.others(watched);
         let writes = self.server.metric(WRITES)?.zip(writes).map(|(after, before)| after - before);
         let others_writes = disk.zip(writes).and_then(|(disk, own)| disk.others(own));
         Ok(Loaded { requests, times, client_waits: waits(plan), share, others, writes, others_writes, told })
@@ -289,6 +295,8 @@ pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
         let set = plan.clone().set(&[DURABLE.to_owned()]).settings;
         placement::durable(&ground.server, &set, &place(ground, Data::Disk)?)
     };
+    // From here on nothing is placed by it: the settings are made.
+    let cpus = cpus.with_the_loop_of(&threads);
     let watched = placement::cpus(&threads, &cpus.both());
     let jitter_before = jitter::measure(&watched, ground.jitter);
     let mut stage = Rig::set(ground, &ground.server, plan, cpus)?;
@@ -451,6 +459,21 @@ mod tests {
             settings(&plan, cpus),
             ["cpu.shards=2", "journal.durability=committed", "auth.window_s=600"]
         );
+    }
+
+    #[test]
+    fn the_servers_cpu_is_that_of_its_loop() {
+        let thread = |name: &str, cpu| Thread { name: name.to_owned(), cpu, wait: "spin".to_owned() };
+        for (threads, server) in [
+            (vec![], 0),
+            (vec![thread("outcry-shard0", Some(2)), thread("outcry-shard1", Some(1))], 2),
+            (vec![thread("outcry-reader", Some(1)), thread("outcry-ingress0", Some(2))], 2),
+            (vec![thread("outcry-shard0", None), thread("outcry-shard1", Some(1))], 1),
+            (vec![thread("outcry-shard0", None), thread("outcry-reader", Some(1))], 0),
+        ] {
+            let cpus = Cpus { client: 3, server: 0 }.with_the_loop_of(&threads);
+            assert_eq!(cpus, Cpus { client: 3, server }, "{threads:?}");
+        }
     }
 
     #[test]

@@ -110,12 +110,12 @@ pub(crate) struct Summary {
     /// Who of the others had most of them; none if no process had any, or in records from before it was kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) largest_other: Option<Other>,
-    /// The largest of those others that may have run on the server's CPU, and of those on the client's.
+    /// The largest of those others that may have run on each of the CPUs that were measured on.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) others_of_cpus: Vec<(usize, Other)>,
     /// The client's CPU.
     pub(crate) client_cpu: usize,
-    /// The CPU of the server's trading loop.
+    /// The CPU of the first of the server's trading loops that has one; if none has, the first CPU that is allowed.
     pub(crate) server_cpu: usize,
     /// Percent of the time that threads of neither the client nor the server had the client's CPU while it was ready;
     /// none if the kernel does not say, or in records from before it was kept.

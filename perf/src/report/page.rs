@@ -307,7 +307,7 @@ impl Page {
                 format!(
                     "{}; server on {}, client on {}",
                     environment.cpus.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
-                    summary.server_cpu,
+                    server_cpus(summary),
                     summary.client_cpu
                 ),
             ),
@@ -375,6 +375,18 @@ pub(crate) fn short_reasons(reasons: &[String]) -> String {
     short.join(", ")
 }
 
+/// The CPUs of the server's trading loops.
+fn server_cpus(summary: &Summary) -> String {
+    if summary.threads.is_empty() {
+        return summary.server_cpu.to_string();
+    }
+    let trading = summary.threads.iter().filter(|thread| thread.is_trading());
+    let mut cpus: Vec<String> =
+        trading.map(|thread| thread.cpu.map_or_else(|| "any".to_owned(), |cpu| cpu.to_string())).collect();
+    cpus.dedup();
+    cpus.join(", ")
+}
+
 fn cpu_time(summary: &Summary) -> String {
     let share = summary.share;
     let spins = summary.threads.iter().filter(|thread| thread.spins());
@@ -431,6 +443,23 @@ pub(crate) fn jitter_row(name: &str, row: &Jitter) -> Vec<String> {
 mod tests {
     use super::*;
     use crate::summary::example;
+
+    #[test]
+    fn the_page_says_where_the_trading_loops_are() {
+        for (cpus, expected) in [
+            (vec![], "server on 0, client"),
+            (vec![Some(2)], "server on 2, client"),
+            (vec![Some(2), Some(1)], "server on 2, 1, client"),
+            (vec![None, None], "server on any, client"),
+        ] {
+            let thread = |cpu| crate::placement::Thread { cpu, ..example().threads[0].clone() };
+            let summary = Summary { threads: cpus.into_iter().map(thread).collect(), ..example() };
+            let mut page = Page::new("x");
+            page.about(&summary).unwrap();
+            let page = page.end();
+            assert!(page.contains(expected), "{expected}\n{page}");
+        }
+    }
 
     #[test]
     fn the_page_says_which_figures_have_the_warm_up_in_them() {
