@@ -148,6 +148,7 @@ impl Found {
 
 /// Measures the given number of pairs of runs and writes what was found.
 pub(crate) fn run(ground: &Ground, plan: &Plan, pairs: u32) -> Result<(), String> {
+    layers::on_a_disk(&ground.out)?;
     let environment = Environment::capture(&ground.project, &ground.profile);
     let watch = FamilyWatch::begin();
     let (steps, mut failed) = climb(&with(plan, DURABILITIES[1]), |plan| tried(ground, plan));

@@ -47,6 +47,9 @@ const RECORD_BYTES: usize = 288;
 /// Any kind of record.
 const RECORD_KIND: u16 = 32;
 
+/// The kinds of file systems without a disk: tmpfs and ramfs, by `statfs`.
+const IN_MEMORY: [rustix::fs::FsWord; 2] = [0x0102_1994, 0x8584_58f6];
+
 const RING_BYTES: u64 = 32 << 20;
 
 const MARKET: MarketNo = MarketNo(0);
@@ -62,6 +65,7 @@ struct Layer {
 pub(crate) fn run(ground: &Ground, orders: usize) -> Result<(), String> {
     let cpus = Cpus::choose()?;
     let plan = plan(orders)?;
+    on_a_disk(&ground.out)?;
     let watch = FamilyWatch::begin();
     let schedule = Schedule::of(&plan);
     let mut rig = Rig::set(ground, &ground.server, &plan, cpus)?;
@@ -278,6 +282,22 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     Ok(times)
 }
 
+/// Makes the folder `place`, if it is not there, and checks that it is on a disk that is written past the page cache.
+pub(crate) fn on_a_disk(place: &Path) -> Result<(), String> {
+    let fault = |fault: std::io::Error| format!("--out: {}: {fault}", place.display());
+    std::fs::create_dir_all(place).map_err(fault)?;
+    let kind = rustix::fs::statfs(place).map_err(|error| fault(error.into()))?.f_type;
+    if IN_MEMORY.contains(&kind) {
+        return Err(format!(
+            "--out: {} is in memory; needed: a folder on a disk, to write to",
+            place.display()
+        ));
+    }
+    let folder = Folder::new_in(place)?;
+    Bare::make(folder.path()).and_then(|mut disk| disk.write()).map_err(fault)?;
+    Ok(())
+}
+
 /// The least that a disk write takes.
 pub(crate) fn bare(place: &Path) -> Result<Nanos, String> {
     let fault = |fault: std::io::Error| format!("{}: {fault}", place.display());
@@ -357,7 +377,8 @@ fn say(ground: &Ground, layers: &[Layer], caution: &str) -> Result<(), String> {
         environment.date,
         environment.profile,
         environment.command,
-        "target/perf"
+        // Without the project's own folder.
+        ground.out.strip_prefix(&ground.project).unwrap_or(&ground.out).display()
     ));
     let path = folder.join("report.html");
     report::save(&path, page.end().as_bytes())?;
@@ -388,6 +409,19 @@ mod tests {
         assert_eq!(ends, [1.0, 4.0, 30.0, 40.0, 40.0, 940.0, 120.0]);
         let follows = |pair: &[Bar]| pair[0].to.total_cmp(&pair[1].from).is_eq();
         assert!(bars[..4].windows(2).all(follows));
+    }
+
+    #[test]
+    fn a_place_in_memory_is_refused_before_anything_is_measured() {
+        let folder = tempfile::tempdir_in("/dev/shm").unwrap();
+        let place = folder.path().join("new");
+        let complaint = on_a_disk(&place).unwrap_err();
+        let expected =
+            format!("--out: {} is in memory; needed: a folder on a disk, to write to", place.display());
+        assert_eq!(complaint, expected);
+        let file = folder.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        assert!(on_a_disk(&file).unwrap_err().starts_with(&format!("--out: {}: ", file.display())));
     }
 
     #[test]
