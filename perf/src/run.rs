@@ -275,6 +275,8 @@ pub(crate) struct Loaded {
 pub(crate) fn run(ground: &Ground, plan: &Plan) -> Result<Outcome, String> {
     let cpus = Cpus::choose()?;
     let plan = &plan.on(machine::allowed_cpus().len())?;
+    // Its rate and time may be others than the scenario's.
+    plan.has_what_is_read()?;
     let environment = Environment::capture(&ground.project, &ground.profile);
     let schedule = Schedule::of(plan);
     if schedule.due_ns.len() == schedule.warm_up {

@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use crate::written::{Written, nearest};
 
+mod reads;
+
 /// What kind of request it is; each has a histogram of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Class {
@@ -303,6 +305,7 @@ impl Plan {
                 CPUS_MIN + 1
             ));
         }
+        plan.has_what_is_read()?;
         if plan.purpose.trim().is_empty() {
             return Err("purpose: is empty; say in one sentence what the scenario is for".to_owned());
         }
