@@ -40,6 +40,8 @@ pub(crate) enum Expect {
     Matched,
     /// All orders of the batch rest.
     AllRest,
+    /// An answer that contains both texts.
+    SaysBoth(String, String),
     /// An answer that contains this text.
     Says(String),
 }
@@ -53,6 +55,7 @@ impl Expect {
                 Self::Rests => says(b"\"status\":\"live\""),
                 Self::Matched => says(b"\"status\":\"matched\""),
                 Self::AllRest => memchr::memmem::find_iter(body, b"\"status\":\"live\"").count() == BATCH,
+                Self::SaysBoth(one, other) => says(one.as_bytes()) && says(other.as_bytes()),
                 Self::Says(words) => says(words.as_bytes()),
             }
     }
@@ -288,7 +291,7 @@ fn write(account: &Account, draft: &Draft, signed: &[Signed], connection: usize)
         Draft::Replace { gone, comes } => {
             let (gone, comes) = (&signed[*gone], &signed[*comes]);
             let bytes = account.request("POST", "/replace", &orders::replace(gone, comes));
-            (Class::Replace, bytes, Expect::Says(format!("\"{}\"", comes.id)))
+            (Class::Replace, bytes, replaced(&gone.id, &comes.id))
         }
         Draft::Batch(orders) => {
             let orders: Vec<&Signed> = orders.iter().map(|&order| &signed[order]).collect();
@@ -306,6 +309,11 @@ fn write(account: &Account, draft: &Draft, signed: &[Signed], connection: usize)
         }
     };
     Request { class, connection, bytes, expect }
+}
+
+/// The answer to a replace: one order was cancelled, and the other is named.
+fn replaced(gone: &str, comes: &str) -> Expect {
+    Expect::SaysBoth(format!("\"canceled\":[\"{gone}\"]"), format!("\"{comes}\""))
 }
 
 /// Applies `each` to all items, in as many threads as there are CPUs; results are in the items' order.
@@ -339,6 +347,14 @@ mod tests {
         assert!(!Expect::Rests.is(400, b"{\"status\":\"live\"}"));
         assert!(!Expect::AllRest.is(200, b"{\"status\":\"live\"}"));
         assert!(Expect::AllRest.is(200, &b"{\"status\":\"live\"}".repeat(BATCH)));
+        let replaced = replaced("0x1", "0x2");
+        assert!(replaced.is(200, b"{\"canceled\":[\"0x1\"],\"orderIDs\":[\"0x2\"]}"));
+        assert!(!replaced.is(200, b"{\"canceled\":[],\"orderIDs\":[\"0x2\"]}"));
+        assert!(!replaced.is(200, b"{\"canceled\":[\"0x1\"],\"orderIDs\":[]}"));
+        assert!(
+            !replaced
+                .is(200, b"{\"canceled\":[],\"not_canceled\":{\"0x1\":\"gone\"},\"orderIDs\":[\"0x2\"]}")
+        );
         assert!(!Expect::Says("\"canceled\":[\"0x1\"]".to_owned()).is(200, b"{\"canceled\":[]}"));
     }
 
