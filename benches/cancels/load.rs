@@ -146,7 +146,7 @@ pub(crate) struct Placement {
     pace: Pace,
     next: usize,
     /// Orders that rest, by their answers.
-    answered: usize,
+    pub(crate) answered: usize,
     /// The most bytes that waited here because a socket took no more.
     pub(crate) unsent_bytes_max: usize,
     looks_at: usize,

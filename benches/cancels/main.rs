@@ -18,7 +18,8 @@
 //! 99 of a hundred cancels within 0.1 ms of the moment at which it could: when a cancel was due, or when the one
 //! before it was answered. So a round in which the server is slow counts, and with it every cancel that was due. All
 //! rounds are printed. Every reply is checked: an order that does not rest, or a cancel that does not cancel, ends the
-//! run. Nothing is kept of a run with too few quiet rounds, or in which placement at 90 % did not reach its rate.
+//! run. Nothing is kept of a run with too few quiet rounds, or in which placement at 90 % did not reach its rate. There
+//! are no more rounds once the server has no room for the orders of another.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]
 #![allow(
@@ -69,8 +70,31 @@ const CANCELS_EACH: Duration = Duration::from_micros(777);
 const ROUNDS: usize = 8;
 const TIME: Duration = Duration::from_secs(1);
 
-/// The most rounds that are tried to get them. Their orders rest together, in the room that [`start`] asks for.
+/// The most rounds that are tried to get them, as long as [`Room`] has room for their orders.
 const ROUNDS_MAX: usize = 60;
+
+/// Orders that may rest in the server: those of all rounds, to the end. More room would be another server to measure.
+const RESTING_MAX: usize = 3_000_000;
+
+/// Room of that for the orders that are cancelled: those of one round, and few that are left of each.
+const CANCELLED_MAX: usize = 10_000;
+
+/// Orders that may still come to rest.
+struct Room(usize);
+
+impl Room {
+    /// Whether that is at least so many; if not, says so.
+    fn has(&self, orders: usize) -> bool {
+        let has = orders <= self.0;
+        if !has {
+            println!(
+                "no more rounds: of {RESTING_MAX} orders that may rest {} are left, for {orders}",
+                self.0
+            );
+        }
+        has
+    }
+}
 
 /// The part of the CPUs' time that others may have in a quiet round of placement alone.
 const LOST_MAX: f64 = 0.01;
@@ -120,8 +144,8 @@ fn main() {
         if row.rounds() < ROUNDS {
             let (name, count) = (placement(share), row.rounds());
             not_valid(&format!(
-                "{name}: {count} of {ROUNDS_MAX} rounds count, and {ROUNDS} are needed: in the others somebody else \
-                 had the machine (lost %), or the client was late"
+                "{name}: {count} rounds count of at most {ROUNDS_MAX}, and {ROUNDS} are needed: in the others somebody \
+                 else had the machine (lost %), or the client was late"
             ));
         }
         let (offered, rested) = (row.offered, row.rested_per_s());
@@ -169,13 +193,19 @@ fn placement(share: f64) -> String {
 fn over_the_wire(directory: &Path) -> [Row; 3] {
     let (outcry, [mut maker, mut placer]) = start(directory);
     let _pinned = pin(CLIENT_CPU);
-    let capacity = capacity(&outcry, &mut placer);
+    let mut room = Room(RESTING_MAX - CANCELLED_MAX);
+    let capacity = capacity(&outcry, &mut placer, &mut room);
     Row::head();
     let mut rows = SHARES.map(|share| Row::new(capacity * share));
-    for _ in 0..ROUNDS_MAX {
+    'rounds: for _ in 0..ROUNDS_MAX {
         for (share, row) in SHARES.into_iter().zip(&mut rows) {
             if row.rounds() < ROUNDS {
-                let mut round = measure(&outcry, &mut maker, &mut placer, capacity * share);
+                let orders = placer.orders((capacity * share * TIME.as_secs_f64()) as usize + 1);
+                if !room.has(orders.len()) {
+                    break 'rounds;
+                }
+                room.0 -= orders.len();
+                let mut round = measure(&outcry, &mut maker, orders, capacity * share);
                 round.print(&format!("{:.0} %", share * 100.0));
                 if round.lost <= CANCELS_LOST_MAX && round.late.value_at_quantile(0.99) <= LATE_NS_MAX {
                     row.add(&mut round);
@@ -190,8 +220,7 @@ fn over_the_wire(directory: &Path) -> [Row; 3] {
 }
 
 /// One round: cancels of one maker while orders are offered at a rate.
-fn measure(outcry: &Outcry, maker: &mut Account, placer: &mut Account, rate: f64) -> Row {
-    let orders = placer.orders((rate * TIME.as_secs_f64()) as usize + 1);
+fn measure(outcry: &Outcry, maker: &mut Account, orders: Vec<Vec<u8>>, rate: f64) -> Row {
     let mut placement = Placement::new(outcry.http, orders, Pace::Scheduled(rate));
     let mut cancels = Cancels::rest(outcry.http, maker, CANCELS_EACH, TIME);
     let watch = Watch::begin(&[outcry.process.0.id()]);
@@ -206,9 +235,12 @@ fn measure(outcry: &Outcry, maker: &mut Account, placer: &mut Account, rate: f64
 
 /// Orders a second that rest when each connection always has some under way: the most of some rounds, because
 /// disturbances only make rounds slower.
-fn capacity(outcry: &Outcry, placer: &mut Account) -> f64 {
+fn capacity(outcry: &Outcry, placer: &mut Account, room: &mut Room) -> f64 {
     let mut rates = Vec::new();
     for _ in 0..ROUNDS_MAX {
+        if !room.has(ORDERS_MAX) {
+            break;
+        }
         let mut placement = Placement::new(outcry.http, placer.orders(ORDERS_MAX), Pace::Answered);
         let watch = Watch::begin(&[outcry.process.0.id()]);
         let Ran { rested, away } = run(TIME, Some(&mut placement), None);
@@ -217,6 +249,7 @@ fn capacity(outcry: &Outcry, placer: &mut Account) -> f64 {
         let rate = rested as f64 / (TIME + away).as_secs_f64();
         println!("capacity: {rate:.0} orders/s, {:.1} % of the CPUs lost to others", 100.0 * lost);
         placement.drain();
+        room.0 -= placement.answered;
         rates.push(rate);
         if lost <= LOST_MAX && CAPACITY_ROUNDS <= rates.len() {
             break;
@@ -236,9 +269,9 @@ fn start(directory: &Path) -> (Outcry, [Account; 2]) {
         "cpu.wait=spin",
         "auth.window_s=600",
         // All orders of all rounds rest.
-        "sizes.resting_orders=3000000",
-        "orders.open_per_owner_max=3000000",
-        "sizes.digests=6000000",
+        &format!("sizes.resting_orders={RESTING_MAX}"),
+        &format!("orders.open_per_owner_max={RESTING_MAX}"),
+        &format!("sizes.digests={}", 2 * RESTING_MAX),
     ];
     let outcry = Outcry::start(directory, &settings.map(str::to_owned));
     outcry.operator(&["market", "create", "Does a cancel wait?", "--tick", "0.001"]);
