@@ -24,15 +24,20 @@ pub(crate) fn serve(path: &str) {
     writeln!(stdout, "{port}").and_then(|()| stdout.flush()).expect("the parent reads the port");
     listener.set_nonblocking(true).expect("a fresh socket");
     let poller = epoll::create(epoll::CreateFlags::CLOEXEC).expect("epoll is there");
-    let mut connections = Vec::<Connection>::new();
+    // A connection that its client has closed leaves its slot to the next: epoll would report it for ever.
+    let mut connections = Vec::<Option<Connection>>::new();
     let mut events = Vec::with_capacity(64);
     let now = rustix::time::Timespec { tv_sec: 0, tv_nsec: 0 };
     loop {
         if let Ok((stream, _)) = listener.accept() {
             stream.set_nonblocking(true).and_then(|()| stream.set_nodelay(true)).expect("a fresh socket");
-            let data = epoll::EventData::new_u64(connections.len() as u64);
+            let slot = connections.iter().position(Option::is_none).unwrap_or_else(|| {
+                connections.push(None);
+                connections.len() - 1
+            });
+            let data = epoll::EventData::new_u64(slot as u64);
             epoll::add(&poller, &stream, data, epoll::EventFlags::IN).expect("a fresh socket");
-            connections.push(Connection {
+            connections[slot] = Some(Connection {
                 stream,
                 unread: Vec::new(),
                 unsent: Vec::new(),
@@ -42,18 +47,23 @@ pub(crate) fn serve(path: &str) {
         events.clear();
         epoll::wait(&poller, rustix::buffer::spare_capacity(&mut events), Some(&now)).expect("epoll works");
         for event in &events {
-            let index = usize::try_from(event.data.u64()).expect("connections are few");
-            connections[index].receive(&reply);
+            let slot = usize::try_from(event.data.u64()).expect("connections are few");
+            let is_open = connections[slot].as_mut().is_some_and(|connection| connection.receive(&reply));
+            if !is_open {
+                connections[slot] = None;
+            }
         }
-        connections.iter_mut().for_each(Connection::send);
+        connections.iter_mut().flatten().for_each(Connection::send);
     }
 }
 
 impl Connection {
-    /// Reads once and answers every whole request.
-    fn receive(&mut self, reply: &[u8]) {
-        let Ok(count) = self.stream.read(&mut self.buffer) else {
-            return;
+    /// Reads once and answers every whole request; false if the client has closed the connection.
+    fn receive(&mut self, reply: &[u8]) -> bool {
+        let count = match self.stream.read(&mut self.buffer) {
+            Ok(0) => return false,
+            Ok(count) => count,
+            Err(error) => return error.kind() == ErrorKind::WouldBlock,
         };
         self.unread.extend_from_slice(&self.buffer[..count]);
         let mut used = 0;
@@ -67,6 +77,7 @@ impl Connection {
             self.unsent.extend_from_slice(reply);
         }
         self.unread.drain(..used);
+        true
     }
 
     fn send(&mut self) {
