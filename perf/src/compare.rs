@@ -118,7 +118,7 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     println!("A is {a}; B is {b}; {pairs} pairs of {} at {}/s", plan.name, plan.rate);
     let grounds = binaries.map(|server| Ground { server, ..ground.clone() });
     let (runs, failed) =
-        in_turn(pairs, |side| run::run(&grounds[side], &plans[side]).map(|outcome| outcome.summary));
+        in_pairs(pairs, |side| run::run(&grounds[side], &plans[side]).map(|outcome| outcome.summary));
     let Some(last) = runs[1].last() else { return failed.map_or(Ok(()), Err) };
     let pairs = u32::try_from(runs[1].len()).expect("no more than were asked for");
     let ratios = ratios(&runs[0], &runs[1]);
@@ -144,15 +144,19 @@ pub(crate) fn run(ground: &Ground, plan: &Plan, sides: [Side<'_>; 2], pairs: u32
     failed.map_or(Ok(()), Err)
 }
 
+/// The sides in the order in which this pair runs them: what changes with time then favours neither.
+pub(crate) fn sides_of(pair: u32) -> [usize; 2] {
+    if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] }
+}
+
 /// The runs of both sides, pair by pair; if one fails, those of the pairs before it, and which it was.
-fn in_turn(
+fn in_pairs(
     pairs: u32,
     mut measure: impl FnMut(usize) -> Result<Summary, String>,
 ) -> ([Vec<Summary>; 2], Option<String>) {
     let mut runs: [Vec<Summary>; 2] = [Vec::new(), Vec::new()];
     for pair in 0..pairs {
-        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
-        for side in order {
+        for side in sides_of(pair) {
             let name = ["A", "B"][side];
             let summary = match measure(side) {
                 Ok(summary) => summary,
@@ -477,7 +481,7 @@ mod tests {
             (7, 3, None),
         ] {
             let mut count = 0;
-            let (runs, told) = in_turn(3, |_| {
+            let (runs, told) = in_pairs(3, |_| {
                 count += 1;
                 if count < fails_at { Ok(crate::summary::example()) } else { Err("it died".to_owned()) }
             });

@@ -216,8 +216,7 @@ fn in_turns(
     let (reasons, late, settings) = (Vec::new(), Vec::new(), Vec::new());
     let mut turns = Turns { middles: [Vec::new(), Vec::new()], writes: histogram(), reasons, late, settings };
     for pair in 0..pairs {
-        let order = if pair.is_multiple_of(2) { [0, 1] } else { [1, 0] };
-        let both = order.into_iter().map(|side| {
+        let both = compare::sides_of(pair).into_iter().map(|side| {
             let of = |fault| format!("{}: {fault}", DURABILITIES[side]);
             let summary = measure(side).map_err(of)?;
             Ok((side, Middle::of(&summary).map_err(of)?, summary))

@@ -160,14 +160,9 @@ impl Server {
     }
 
     /// Whether it still answers anything at all.
-    fn answers(&self) -> bool {
+    pub(crate) fn answers(&self) -> bool {
         let asked = Http::connect_for(self.http, SILENCE);
         asked.and_then(|mut http| http.ask(b"GET /time HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")).is_ok()
-    }
-
-    /// Whether it answers nothing any more.
-    pub(crate) fn is_silent(&self) -> bool {
-        !self.answers()
     }
 
     /// A complaint about what it did, with how it ended, if it did, and the last that it said: its folder, with the log

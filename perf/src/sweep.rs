@@ -15,7 +15,7 @@ use crate::verdict::{RATE_MISSED, Verdict};
 pub(crate) const SATURATED: f64 = 0.99;
 
 /// After this many saturated steps in a row, a sweep ends.
-pub(crate) const SATURATED_STEPS: usize = 2;
+const SATURATED_STEPS: usize = 2;
 
 /// The file of a sweep's steps.
 const STEPS: &str = "sweep.json";
@@ -120,13 +120,18 @@ fn climb(plan: &Plan, mut measure: impl FnMut(&Plan) -> Result<Outcome, String>)
             climbed.best = Some(outcome);
         }
         climbed.steps.push(step);
-        let last = &climbed.steps[climbed.steps.len().saturating_sub(SATURATED_STEPS)..];
-        if last.len() == SATURATED_STEPS && last.iter().all(Step::is_saturated) {
+        if is_over(&climbed.steps, Step::is_saturated) {
             break;
         }
         rate *= plan.sweep.factor;
     }
     climbed
+}
+
+/// Whether as many of the last steps as end a sweep are beyond what can be held.
+pub(crate) fn is_over<S>(steps: &[S], is_beyond: impl Fn(&S) -> bool) -> bool {
+    let last = &steps[steps.len().saturating_sub(SATURATED_STEPS)..];
+    last.len() == SATURATED_STEPS && last.iter().all(is_beyond)
 }
 
 /// What the steps say: the highest VALID rate, and what happened at those above it.

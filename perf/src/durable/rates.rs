@@ -5,7 +5,7 @@ use crate::report;
 use crate::run::{self, Ground};
 use crate::scenario::Plan;
 use crate::summary::Summary;
-use crate::sweep::{SATURATED, SATURATED_STEPS};
+use crate::sweep::{SATURATED, is_over};
 
 /// One rate of the sweep.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +49,7 @@ pub(super) fn climb(
             summary.verdict.word()
         );
         steps.push(step);
-        let last = &steps[steps.len().saturating_sub(SATURATED_STEPS)..];
-        if last.len() == SATURATED_STEPS && last.iter().all(|step| !is_held(step)) {
+        if is_over(&steps, |step| !is_held(step)) {
             break;
         }
         rate *= plan.sweep.factor;
