@@ -10,7 +10,7 @@
 //! | `rows` | what is kept of each wallet, key, event, market and order |
 //! | `apply`, `catalog`, `guards`, `replace` | what records do to them |
 //! | `tombstones` | cancels that wait for their orders |
-//! | `over` | orders that are over and in a snapshot's archive |
+//! | `over` | what is over and in a snapshot's archive: orders, splits, merges and redeems |
 //! | `conserve`, `hash` | the law of conservation; one hash for each row |
 //! | `keep`, `whole` | the state as parts of a snapshot, and what these must say of each other |
 //!
@@ -39,7 +39,8 @@ mod whole;
 pub use conserve::{Imbalance, Totals};
 pub use over::archived_again;
 pub use rows::{
-    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, Signed,
+    WalletRow,
 };
 
 use crate::domain::{
@@ -86,13 +87,17 @@ pub struct Ledger {
     markets: Vec<MarketRow>,
     holdings: HashMap<(WalletNo, MarketNo), [Shares; 2]>,
     orders: BTreeMap<Position, Box<OrderRow>>,
-    order_by_id: HashMap<OrderId, Position>,
+    /// Signed splits, merges and redeems.
+    acts: BTreeMap<Position, ActRow>,
+    /// Where in `orders` or `acts` a digest is.
+    by_id: HashMap<OrderId, Position>,
+    /// How many orders were ever placed.
+    orders_ever: u64,
     archive: Archive,
     /// The next one, and the position of its snapshot, which this ledger has not reached.
     coming_archive: Option<(Position, Archive)>,
-    /// How far orders that are over were compared with what the archive holds; none: to the end.
+    /// How far what is over was compared with what the archive holds; none: to the end.
     shed_from: Option<Position>,
-    acts: HashMap<OrderId, ActRow>,
     money: HashMap<String, MoneyRow>,
     tombstones: Tombstones,
     /// Live orders that took over another's place in the queue, with the position from which it dates.
@@ -220,7 +225,7 @@ impl Ledger {
     /// The order with this id, if it is in memory, as every live one is.
     #[must_use]
     pub fn order(&self, id: &OrderId) -> Option<&OrderRow> {
-        self.order_at(*self.order_by_id.get(id)?)
+        self.order_at(*self.by_id.get(id)?)
     }
 
     /// The live orders of `market` in the order of their placement.
@@ -239,17 +244,6 @@ impl Ledger {
     /// The position from which a live order's place in the queue dates: its own, unless it took over another's.
     fn place_of(&self, order: Position) -> Position {
         self.places.get(&order).copied().unwrap_or(order)
-    }
-
-    /// Where the signed act with this digest was applied.
-    #[must_use]
-    pub fn act(&self, id: &OrderId) -> Option<Position> {
-        self.acts.get(id).map(|row| row.position)
-    }
-
-    /// Every signed act, in no order.
-    pub fn acts(&self) -> impl Iterator<Item = (&OrderId, &ActRow)> {
-        self.acts.iter()
     }
 
     /// What the operator did under `reference`.

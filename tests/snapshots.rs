@@ -34,8 +34,8 @@ const ROUNDS_MAX: u64 = 100;
 const ORDERS_OF_PAGES: u64 = 1_000;
 /// How long the reader may take to shed them. Generous, because CI machines are slow.
 const FORGOTTEN_WITHIN: std::time::Duration = std::time::Duration::from_mins(1);
-const IN_MEMORY: &str = "outcry_orders_in_memory";
-const ARCHIVED: &str = "outcry_orders_archived";
+const IN_MEMORY: [&str; 2] = ["outcry_orders_in_memory", "outcry_acts_in_memory"];
+const ARCHIVED: &str = "outcry_archived_rows";
 
 /// The state hash from a check of all frames, with every snapshot intact.
 #[track_caller]
@@ -225,7 +225,7 @@ fn an_exchange_that_gave_its_first_segments_back_starts_and_is_checked_from_its_
 }
 
 #[test]
-fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_every_start() {
+fn what_is_over_answers_alike_from_memory_from_the_archive_and_after_every_start() {
     let folder = folder();
     let plan = Plan::dev(folder.path())
         .set("journal.segment_bytes=1048576")
@@ -242,24 +242,24 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_ever
     };
     assert!(before.iter().any(second_page), "a list has several pages");
     // The house's too, which quotes in every market.
-    let placed = exchange.metric(IN_MEMORY);
+    let signed = in_memory(&exchange);
     assert_eq!(exchange.metric(ARCHIVED), 0);
 
     // First what leaves memory after a snapshot, then what a start finds, then what the next archive
     // contains, which is that one written again.
     scene.snapshot().join().unwrap();
-    until_shed(&exchange, placed);
+    until_shed(&exchange, signed);
     assert_eq!(scene.answers(&exchange), before);
     scene.repeats(&exchange);
     exchange.stop();
     let hash = state_hash(&plan.data_dir());
     for _ in 0..2 {
         let exchange = plan.start();
-        until_shed(&exchange, placed);
+        until_shed(&exchange, signed);
         assert_eq!(scene.answers(&exchange), before);
         scene.repeats(&exchange);
         snapshot_at(exchange.admin_url()).join().unwrap();
-        until_shed(&exchange, placed);
+        until_shed(&exchange, signed);
         assert_eq!(scene.answers(&exchange), before);
         scene.repeats(&exchange);
         exchange.stop();
@@ -267,17 +267,22 @@ fn orders_that_are_over_answer_alike_from_memory_from_the_archive_and_after_ever
     }
 }
 
-/// Waits until each of the `placed` orders is either in memory or in the archive, and not in both.
+/// Orders and acts that are in memory.
+fn in_memory(exchange: &Exchange) -> u64 {
+    IN_MEMORY.map(|name| exchange.metric(name)).iter().sum()
+}
+
+/// Waits until each of the `signed` orders and acts is either in memory or in the archive, and not in both.
 #[track_caller]
-fn until_shed(exchange: &Exchange, placed: u64) {
+fn until_shed(exchange: &Exchange, signed: u64) {
     let deadline = std::time::Instant::now() + FORGOTTEN_WITHIN;
     loop {
-        let (memory, archived) = (exchange.metric(IN_MEMORY), exchange.metric(ARCHIVED));
-        if 0 < archived && memory + archived == placed {
+        let (memory, archived) = (in_memory(exchange), exchange.metric(ARCHIVED));
+        if 0 < archived && memory + archived == signed {
             return;
         }
         let late = deadline < std::time::Instant::now();
-        assert!(!late, "{memory} + {archived} of {placed}\n{}", exchange.output());
+        assert!(!late, "{memory} + {archived} of {signed}\n{}", exchange.output());
     }
 }
 

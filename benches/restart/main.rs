@@ -160,7 +160,7 @@ impl Server {
             let line = metrics.lines().find_map(|line| line.strip_prefix(name));
             line.and_then(|count| count.trim().parse::<u64>().ok()).ok_or(format!("/metrics: no {name}"))
         };
-        Ok(count("outcry_orders_archived ")? + count("outcry_orders_in_memory ")?)
+        Ok(count("outcry_archived_rows ")? + count("outcry_orders_in_memory ")?)
     }
 
     fn resident_mib(&self) -> u64 {

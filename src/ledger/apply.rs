@@ -6,7 +6,7 @@
 use super::rows::{ActRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderState, WalletRow};
 use super::{CHECKPOINT_FRAMES, CHECKPOINTS_MAX, Contradiction, Ledger, hash};
 use crate::domain::{
-    Collateral, MarketNo, Mode, Outcome, Position, Shares, Side, TimeMs, WalletKind, WalletNo,
+    Collateral, MarketNo, Mode, OrderId, Outcome, Position, Shares, Side, TimeMs, WalletKind, WalletNo,
 };
 use crate::journal::layout::{
     ActKind, Fill, KeyChanged, MatchKind, Money, MoneyDirection, OrderPlaced, OrdersRemoved, PlacedResult,
@@ -164,12 +164,7 @@ impl Ledger {
     }
 
     pub(super) fn place(&mut self, position: Position, record: &OrderPlaced) -> Applied {
-        // Reads only archived orders whose ids begin with the same eight bytes: by chance there are none.
-        let archived = self.find_archived(&record.id).map_err(|_| {
-            contradiction("an order has the id of an archived one, as far as that can be read")
-        })?;
-        let known = self.order_by_id.contains_key(&record.id) || archived.is_some();
-        require(!known, "an order was placed twice")?;
+        self.require_new(&record.id, "an order was placed twice")?;
         self.wallet(record.principal).ok_or(contradiction("an order names no principal"))?;
         let side = record.fields.side;
         for fill in &record.fills {
@@ -225,9 +220,19 @@ impl Ledger {
         if rests || !record.fills.is_empty() || !record.removed.is_empty() {
             market.book_changed = record.time;
         }
-        self.order_by_id.insert(record.id, position);
+        self.by_id.insert(record.id, position);
         self.orders.insert(position, Box::new(row));
+        self.orders_ever += 1;
         Ok(())
+    }
+
+    /// Checks that nothing that was signed and applied has this digest.
+    fn require_new(&self, id: &OrderId, again: &'static str) -> Applied {
+        // Reads only archived rows whose digests begin with the same eight bytes: by chance there are none.
+        let archived = self
+            .find_archived(id)
+            .map_err(|_| contradiction("a digest is that of an archived row, as far as that can be read"))?;
+        require(!self.by_id.contains_key(id) && archived.is_none(), again)
     }
 
     /// Applies the maker's half of one fill, and the fees and backing of both halves.
@@ -389,16 +394,19 @@ impl Ledger {
         for &order in &record.removed {
             self.remove(order, RemovalReason::Unfunded, record.time)?;
         }
-        if record.id != crate::domain::OrderId::ZERO {
+        if record.id != OrderId::ZERO {
+            self.require_new(&record.id, "a signed act was applied twice")?;
             let row = ActRow {
                 position,
+                id: record.id,
                 wallet: record.wallet,
                 market: record.market,
                 shares: record.shares,
                 collateral: record.collateral,
                 timestamp_ms: record.timestamp_ms,
             };
-            require(self.acts.insert(record.id, row).is_none(), "a signed act was applied twice")?;
+            self.by_id.insert(record.id, position);
+            self.acts.insert(position, row);
         }
         Ok(())
     }

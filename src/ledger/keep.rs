@@ -1,12 +1,13 @@
 //! The ledger's state as parts of a snapshot: every table, in the order of its keys.
 //!
-//! Orders that are over are kept like live ones while they are in memory; later an archive has them (`over`).
-//! What follows from other tables (the index from ids to orders) is not kept but rebuilt. The sums come last and
+//! What is over is kept like live orders while it is in memory; later an archive has it (`over`).
+//! What follows from other tables (the index of digests) is not kept but rebuilt. The sums come last and
 //! say how many rows each table has, so that a state which lacks a section is never taken for whole.
 
 use super::Ledger;
 use super::rows::{
-    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, WalletRow,
+    ActRow, EventRow, ItemRow, KeyRow, MarketRow, MoneyRow, OrderRow, OrderStamp, OrderState, Signed,
+    WalletRow,
 };
 use crate::domain::{
     ApiKey, BreakerState, Collateral, MarketNo, Mode, OrderId, Position, Shares, TimeMs, WalletNo,
@@ -66,17 +67,18 @@ const PARTS: &[Part<Ledger>] = &[
         put: |ledger, out| ledger.orders.values().for_each(|row| out.value(&**row)),
         take: |ledger, input| {
             let row = Box::new(OrderRow::take(input)?);
-            ledger.order_by_id.insert(row.id, row.position);
+            ledger.by_id.insert(row.id, row.position);
             ledger.orders.insert(row.position, row);
             Ok(())
         },
     },
     Part {
         name: *b"acts    ",
-        put: |ledger, out| put_sorted(&ledger.acts, out),
+        put: |ledger, out| ledger.acts.values().for_each(|row| out.value(row)),
         take: |ledger, input| {
-            let (id, row): (OrderId, ActRow) = Wire::take(input)?;
-            ledger.acts.insert(id, row);
+            let row = ActRow::take(input)?;
+            ledger.by_id.insert(row.id, row.position);
+            ledger.acts.insert(row.position, row);
             Ok(())
         },
     },
@@ -140,6 +142,7 @@ struct Sums {
     time: TimeMs,
     frames: u64,
     hashes_met: u64,
+    orders_ever: u64,
     rows: Rows,
 }
 
@@ -191,6 +194,7 @@ impl Sums {
             time: ledger.time,
             frames: ledger.frames,
             hashes_met: ledger.hashes_met,
+            orders_ever: ledger.orders_ever,
             rows: Rows {
                 checkpoints: ledger.checkpoints.len() as u64,
                 wallets: ledger.wallets.len() as u64,
@@ -224,6 +228,7 @@ fn take_sums(ledger: &mut Ledger, input: &mut Input<'_>) -> Result<(), Damage> {
     ledger.time = sums.time;
     ledger.frames = sums.frames;
     ledger.hashes_met = sums.hashes_met;
+    ledger.orders_ever = sums.orders_ever;
     if Sums::of(ledger) != sums {
         return Err(damage);
     }
@@ -241,7 +246,7 @@ fn put_sorted<K: Wire + Clone + Ord, V: Wire + Clone>(table: &HashMap<K, V>, out
 }
 
 structs! {
-    Sums { exchange_mode, fees, credited, debited, hash, end, time, frames, hashes_met, rows }
+    Sums { exchange_mode, fees, credited, debited, hash, end, time, frames, hashes_met, orders_ever, rows }
     Rows {
         checkpoints, wallets, keys, events, items, markets, holdings, orders, acts, money, tombstones, places,
         switches, breakers
@@ -253,7 +258,7 @@ structs! {
     ItemRow { item, kind, added, text }
     MoneyRow { wallet, direction, amount, position, time }
     OrderStamp { position, id, stamp_ms, principal, market, side, killed, taken, taken_shares }
-    ActRow { position, wallet, market, shares, collateral, timestamp_ms }
+    ActRow { position, id, wallet, market, shares, collateral, timestamp_ms }
     MarketRow {
         market, event, shard_key, market_id, condition, question, tokens, labels, neg_risk, tick, min_size,
         fee, mode, over, payout, resolved, added, text, backing, shares, book_changed, live
@@ -282,6 +287,34 @@ impl Wire for OrderState {
             1 => Ok(Self::Filled),
             2 => Wire::take(input).map(Self::Killed),
             3 => Wire::take(input).map(Self::Removed),
+            _ => Err(damage),
+        }
+    }
+}
+
+/// The kinds of what is signed, as bytes.
+pub(super) const ORDER: u8 = 0;
+pub(super) const ACT: u8 = 1;
+
+/// A byte for the kind, then the row.
+impl<O: Wire> Wire for Signed<O> {
+    fn put(&self, out: &mut impl Out) {
+        match self {
+            Self::Order(order) => {
+                ORDER.put(out);
+                order.put(out);
+            }
+            Self::Act(act) => {
+                ACT.put(out);
+                act.put(out);
+            }
+        }
+    }
+    fn take(input: &mut Input<'_>) -> Result<Self, Damage> {
+        let damage = input.damage("kind of a row");
+        match u8::take(input)? {
+            ORDER => Wire::take(input).map(Self::Order),
+            ACT => Wire::take(input).map(Self::Act),
             _ => Err(damage),
         }
     }

@@ -276,6 +276,8 @@ pub struct MoneyRow {
 pub struct ActRow {
     /// The position of its frame.
     pub position: Position,
+    /// Its digest.
+    pub id: OrderId,
     /// The wallet whose shares and collateral changed.
     pub wallet: WalletNo,
     /// The market.
@@ -286,4 +288,13 @@ pub struct ActRow {
     pub collateral: Collateral,
     /// The request's time in milliseconds.
     pub timestamp_ms: u64,
+}
+
+/// What somebody signed and what became of it: an order, of which an `O` says it, or a split, merge or redeem.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Signed<O> {
+    /// An order.
+    Order(O),
+    /// A split, merge or redeem.
+    Act(ActRow),
 }

@@ -11,6 +11,8 @@ use crate::journal::layout::{
     MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record,
     Removal, RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
 };
+use crate::journal::{Base, Snapshots};
+use std::path::Path;
 
 /// Makes a record that cannot follow an order resting at the position.
 type Impossible<'a> = Box<dyn Fn(Position) -> Record + 'a>;
@@ -60,6 +62,14 @@ impl Log {
     #[track_caller]
     fn says(&mut self, record: impl Into<Record>) -> Position {
         self.try_says(record).expect("the record is possible")
+    }
+
+    /// Archives what is over; it stays in memory too.
+    fn archive(&mut self, directory: &Path) {
+        let (snapshots, mut base) = (Snapshots::alone(directory), Base::first());
+        base.position = self.ledger.end();
+        snapshots.archive(&mut base, self.ledger.over(), archived_again).expect("written");
+        self.ledger.set_archive(snapshots.archive_of(&base, &Archive::default()).expect("just written"));
     }
 }
 
@@ -406,4 +416,31 @@ fn whatever_is_made_or_lost_is_an_imbalance() {
     ];
     assert!(with(resolved[0]).is_ok());
     assert!(matches!(with(resolved[1]), Err(Imbalance::Market { .. })));
+}
+
+#[test]
+fn what_is_archived_leaves_memory_however_few_rows_at_a_time() {
+    let signed = |id| PositionAct { id: OrderId([id; 32]), ..position_act(ActKind::Split, [5, 5], 5) };
+    let bid = || order(ALICE, Side::Buy, Outcome::Zero, 40, 1);
+    for has_orders in [false, true] {
+        for rows_max in 1..5 {
+            let directory = tempfile::tempdir().expect("a directory");
+            let mut log = Log::opened();
+            for id in 5..8 {
+                log.says(signed(id));
+            }
+            if has_orders {
+                let orders = vec![log.says(bid())];
+                log.says(OrdersRemoved { time: TimeMs(4), reason: RemovalReason::Cancelled, orders });
+                log.says(order(BOB, Side::Buy, Outcome::Zero, 40, 2));
+            }
+            log.archive(directory.path());
+            log.says(signed(9));
+            while log.ledger.can_shed() {
+                log.ledger.shed(rows_max);
+            }
+            let left = (log.ledger.orders_in_memory(), log.ledger.acts_in_memory());
+            assert_eq!(left, (usize::from(has_orders), 1), "{rows_max} at a time");
+        }
+    }
 }

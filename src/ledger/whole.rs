@@ -58,7 +58,8 @@ impl Ledger {
 
     /// The live lists of markets name the live orders, each once.
     fn check_orders(&self) -> Checked {
-        require(self.order_by_id.len() == self.orders.len(), "id of an order")?;
+        require(self.by_id.len() == self.orders.len() + self.acts.len(), "id of an order")?;
+        require(self.orders.len() as u64 <= self.orders_ever, "number of orders")?;
         let mut live = 0;
         for row in self.orders.values() {
             let market = self.market(row.market).ok_or("market of an order")?;
@@ -82,7 +83,8 @@ impl Ledger {
     fn check_places(&self) -> Checked {
         let is_place = |wallet, market| self.is_wallet(wallet) && self.market(market).is_some();
         require(self.holdings.keys().all(|&(wallet, market)| is_place(wallet, market)), "holding")?;
-        require(self.acts.values().all(|row| is_place(row.wallet, row.market)), "act")?;
+        let mut acts = self.acts.values();
+        require(acts.all(|row| row.position < self.end && is_place(row.wallet, row.market)), "act")?;
         require(self.money.values().all(|row| self.is_wallet(row.wallet)), "wallet of a reference")?;
         require(self.tombstones().all(|row| self.is_wallet(row.principal)), "principal of a tombstone")?;
         let ends = self.checkpoints.iter().map(|(end, _)| end);

@@ -49,7 +49,7 @@ impl Reader {
         put_all(self, PARTS, sink);
     }
 
-    /// Sets the `archive` in which orders that are over are also searched.
+    /// Sets the `archive` in which what is over is also searched.
     pub fn set_archive(&mut self, archive: Archive) {
         self.ledger.set_archive(archive);
     }
@@ -65,13 +65,12 @@ impl Reader {
         self.ledger.can_shed()
     }
 
-    /// Forgets orders that are over and in the archive, after looking at `orders_max` of them; the state
-    /// stays the same.
-    pub fn shed(&mut self, orders_max: usize) {
-        self.ledger.shed(orders_max);
+    /// Forgets what is over and in the archive, after looking at `rows_max` rows; the state stays the same.
+    pub fn shed(&mut self, rows_max: usize) {
+        self.ledger.shed(rows_max);
     }
 
-    /// Forgets all orders that are over, once an archive has them; the state stays the same.
+    /// Forgets all that is over, once an archive has it; the state stays the same.
     pub fn forget_over(&mut self) {
         self.ledger.forget_over();
     }

@@ -29,10 +29,10 @@ use crate::journal::layout::{
     PlacedResult, PositionAct, RemovalReason, WalletAdded,
 };
 use crate::journal::{Base, Snapshots};
-use crate::ledger::archived_again;
+use crate::ledger::{OrderStamp, Signed, archived_again};
 use crate::wallet::Kind;
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 const ALICE: WalletNo = WalletNo(0);
 const BOB: WalletNo = WalletNo(1);
@@ -77,6 +77,18 @@ struct Exchange {
     base: Base,
     next: u64,
     now: u64,
+}
+
+/// The stamps of all that was signed, in memory or archived, by position.
+fn stamps(ledger: &Ledger) -> BTreeMap<Position, Signed<OrderStamp>> {
+    let position = |stamp: Signed<OrderStamp>| match stamp {
+        Signed::Order(order) => (order.position, stamp),
+        Signed::Act(act) => (act.position, stamp),
+    };
+    let mut found: BTreeMap<_, _> = ledger.stamps().map(position).collect();
+    let archived = ledger.archived_stamps(|_| true, |stamps| found.extend(stamps.into_iter().map(position)));
+    archived.expect("readable");
+    found
 }
 
 impl Exchange {
@@ -200,7 +212,7 @@ impl Exchange {
         start
     }
 
-    /// Sends `kept` through a snapshot of its own: orders that are over go to the archive, the rest
+    /// Sends `kept` through a snapshot of its own: what is over goes to the archive, the rest
     /// into sections and back.
     #[track_caller]
     fn keep(&mut self) {
@@ -209,10 +221,10 @@ impl Exchange {
             reader.keep(&mut sections);
             sections
         };
-        // Orders in the archive are in no section, nor counted in one.
+        // What is in the archive is in no section, nor counted in one.
         let state = |reader: &Reader| {
             let mut sections = sections(reader);
-            sections.retain(|(name, _)| ![*b"orders  ", *b"sums    "].contains(name));
+            sections.retain(|(name, _)| ![*b"orders  ", *b"acts    ", *b"sums    "].contains(name));
             sections
         };
         assert_eq!(state(&self.kept), state(&self.reader), "what followed from a snapshot is the same state");
@@ -243,6 +255,7 @@ impl Exchange {
         assert_eq!(self.kept.ledger.recounted_hash(), self.reader.ledger.state_hash());
         for other in [&self.kept, &self.shedding, &self.late] {
             assert_eq!(other.ledger.orders_ever(), self.reader.ledger.orders_ever());
+            assert_eq!(stamps(&other.ledger), stamps(&self.reader.ledger));
             for row in self.reader.ledger.orders() {
                 assert_eq!(other.ledger.find_at(row.position).expect("readable").as_deref(), Some(row));
                 assert_eq!(other.ledger.find(&row.id).expect("readable").as_deref(), Some(row));

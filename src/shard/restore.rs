@@ -14,7 +14,7 @@ use crate::book::orders::Resting;
 use crate::domain::fee::cost_of_buy;
 use crate::domain::{OrderId, Position, Side, TimeMs, WalletNo};
 use crate::journal::{Fault, Log};
-use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp};
+use crate::ledger::{ActRow, Ledger, OrderRow, OrderStamp, Signed};
 use crate::memory::arena::Slot;
 use crate::memory::cells::Cells;
 use crate::registry::Registry;
@@ -117,10 +117,11 @@ impl Shard {
     /// order of the results and however many older ones there were.
     fn restore_recall(&mut self, ledger: &Ledger) -> Result<(), Fault> {
         let enough = self.settings.digests_max as usize + 1;
-        let acts = ledger.acts().filter(|(_, row)| self.owns(row.market));
-        let mut memories: Vec<Memory> = acts.map(|(id, row)| act_memory(ledger, id, row)).collect();
-        let in_memory = ledger.orders().map(OrderStamp::of);
-        memories.extend(in_memory.filter(|row| self.owns(row.market)).map(|row| order_memory(&row)));
+        let memory = |signed: Signed<OrderStamp>| match signed {
+            Signed::Order(order) => self.owns(order.market).then(|| order_memory(&order)),
+            Signed::Act(act) => self.owns(act.market).then(|| act_memory(ledger, &act)),
+        };
+        let memories: Vec<Memory> = ledger.stamps().filter_map(memory).collect();
         let memories = std::cell::RefCell::new(memories);
         let wants = |highest_ms| {
             let mut memories = memories.borrow_mut();
@@ -134,8 +135,7 @@ impl Shard {
             wanted
         };
         ledger.archived_stamps(wants, |stamps| {
-            let own = stamps.iter().filter(|row| self.owns(row.market));
-            memories.borrow_mut().extend(own.map(order_memory));
+            memories.borrow_mut().extend(stamps.into_iter().filter_map(memory));
         })?;
         // In the order of their stamps all join one lane, whose front is what is dropped.
         let mut memories = memories.into_inner();
@@ -194,11 +194,11 @@ fn order_memory(row: &OrderStamp) -> Memory {
     }
 }
 
-fn act_memory(ledger: &Ledger, id: &OrderId, row: &ActRow) -> Memory {
+fn act_memory(ledger: &Ledger, row: &ActRow) -> Memory {
     let principal = ledger.wallet(row.wallet).and_then(|wallet| wallet.principal).unwrap_or(row.wallet);
     Memory {
         position: row.position,
-        id: *id,
+        id: row.id,
         stamp_ms: row.timestamp_ms,
         principal,
         first: First::Act { collateral: row.collateral, shares: row.shares, position: row.position },

@@ -7,7 +7,7 @@ use crate::common::exchange::{Exchange, outcry, outcry_succeeds};
 use crate::common::random::Random;
 use crate::common::trader::{KEYS, Trader, Wish, hex_text, token};
 use crate::common::wire::Connection;
-use outcry::domain::Side;
+use outcry::domain::{Side, SignatureType};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::thread::JoinHandle;
@@ -65,6 +65,14 @@ struct Placed {
     answer: Vec<u8>,
 }
 
+/// A split, merge or redeem that got a frame, and its first answer.
+struct Moved {
+    who: usize,
+    path: &'static str,
+    body: String,
+    answer: Vec<u8>,
+}
+
 /// A running exchange, those who act on it, and what they have done so far.
 pub struct Scene {
     random: Random,
@@ -74,6 +82,7 @@ pub struct Scene {
     markets: Vec<Market>,
     /// Every order that got a frame.
     orders: Vec<Placed>,
+    moved: Vec<Moved>,
     /// How often each kind of act was done.
     pub done: BTreeMap<&'static str, u64>,
     /// The exchange's second after the last act. Prices are compared up to here: later ones depend on when one asks.
@@ -88,9 +97,9 @@ impl Scene {
         let (plain, neg_risk): (Vec<_>, Vec<_>) =
             listed["data"].as_array().unwrap().iter().map(Market::of).partition(|market| !market.neg_risk);
         let markets = plain.into_iter().take(2).chain(neg_risk.into_iter().take(2)).collect();
-        let (orders, done) = (Vec::new(), BTreeMap::new());
+        let (orders, moved, done) = (Vec::new(), Vec::new(), BTreeMap::new());
         let admin = exchange.admin_url();
-        let mut scene = Self { random, connection, admin, traders, markets, orders, done, until_s: 0 };
+        let mut scene = Self { random, connection, admin, traders, markets, orders, moved, done, until_s: 0 };
         // So that every trader has something to sell.
         for who in 0..TRADERS {
             for market in 0..scene.markets.len() {
@@ -171,7 +180,7 @@ impl Scene {
         taken
     }
 
-    /// Posts every order once more: it is not executed again and gets its first answer.
+    /// Posts every order, split, merge and redeem once more: none is executed again, and each gets its first answer.
     #[track_caller]
     pub fn repeats(&self, exchange: &Exchange) {
         let mut connection = exchange.connect();
@@ -179,6 +188,15 @@ impl Scene {
             let again = self.traders[*who].post(&mut connection, body);
             assert_eq!((again.status, again.text()), (*status, std::str::from_utf8(answer).unwrap()), "{id}");
             assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{id}");
+        }
+        for Moved { who, path, body, answer } in &self.moved {
+            let again = self.traders[*who].ask(&mut connection, "POST", path, body).unwrap();
+            assert_eq!(
+                (again.status, again.text()),
+                (200, std::str::from_utf8(answer).unwrap()),
+                "{path} {body}"
+            );
+            assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{path} {body}");
         }
     }
 
@@ -193,9 +211,15 @@ impl Scene {
 
     /// Splits (0), merges (1) or redeems (2).
     fn pairs(&mut self, who: usize, act: u8, market: usize, amount: u64) -> bool {
-        let answer =
-            self.traders[who].act(&mut self.connection, act, &self.markets[market].condition, amount);
-        accepted(answer.status, &answer.body)
+        let trader = &mut self.traders[who];
+        let wallet = (trader.address, SignatureType::Eoa);
+        let (path, body) = trader.sign_act(act, wallet, &self.markets[market].condition, amount);
+        let answer = trader.ask(&mut self.connection, "POST", path, &body).unwrap();
+        let taken = accepted(answer.status, &answer.body);
+        if taken {
+            self.moved.push(Moved { who, path, body, answer: answer.body });
+        }
+        taken
     }
 
     fn trading(&mut self, who: usize, method: &str, path: &str, body: &str) -> bool {

@@ -300,3 +300,46 @@ fn whatever_a_record_names_has_to_be_there() {
     ];
     each_is_named(cases);
 }
+
+/// Whatever is in memory when something comes again, and whatever only an archive has.
+#[test]
+fn what_was_signed_once_is_never_applied_again() {
+    let cancelled = OrdersRemoved {
+        time: TimeMs(4),
+        reason: RemovalReason::Cancelled,
+        orders: vec![Position(320), Position(448)],
+    };
+    let split =
+        |id| Record::from(PositionAct { id: OrderId([id; 32]), ..position_act(ActKind::Split, [5, 5], 5) });
+    let bid = |salt| Record::from(order(ALICE, Side::Buy, Outcome::Zero, 40, salt));
+    let of_order =
+        |salt| OrderPlaced { id: OrderId([9; 32]), ..order(ALICE, Side::Buy, Outcome::Zero, 40, salt) };
+    let (again, twice) = ("an order was placed twice", "a signed act was applied twice");
+    let cases = [
+        (bid(1), Some(again)),
+        (bid(2), Some(again)),
+        (split(9), Some(twice)),
+        (of_order(3).into(), Some(again)),
+        (bid(3), None),
+        (split(8), None),
+        // The operator's own is not signed, and comes as often as it likes.
+        (split(0), None),
+    ];
+    for is_archived in [false, true] {
+        for (record, what) in &cases {
+            let mut log = Log::opened();
+            for before in [bid(1), split(9), bid(2), split(0), cancelled.clone().into()] {
+                log.says(before);
+            }
+            let directory = tempfile::tempdir().expect("a directory");
+            if is_archived {
+                log.archive(directory.path());
+                log.ledger.forget_over();
+                let (orders, acts) = (log.ledger.orders_in_memory(), log.ledger.acts_in_memory());
+                assert_eq!((orders, acts, log.ledger.archive().rows()), (0, 0, 3));
+            }
+            let said = log.try_says(record.clone()).map_err(|contradiction| contradiction.what);
+            assert_eq!(said.err(), *what, "archived: {is_archived}, {record:?}");
+        }
+    }
+}

@@ -182,11 +182,13 @@ fn reads(page: &mut Page, core: &CoreLoop) {
         let unreadable = reading.unreadable();
         let help = "Old rows that could not be read.";
         page.number("outcry_history_unreadable_total", "counter", help, unreadable);
+        let archived = "Orders and signed splits, merges and redeems in snapshots' archives.";
         for (name, help, count) in [
             ("wallets", "Wallets, of sizes.wallets.", ledger.wallets().len()),
             ("markets", "Markets, over or not, of sizes.markets.", ledger.markets().len()),
             ("orders_in_memory", "Orders in the reader's memory.", ledger.orders_in_memory()),
-            ("orders_archived", "Orders in snapshots' archives.", ledger.archive().rows()),
+            ("acts_in_memory", "Signed splits, merges and redeems there.", ledger.acts_in_memory()),
+            ("archived_rows", archived, ledger.archive().rows()),
         ] {
             page.number(&format!("outcry_{name}"), "gauge", help, count as u64);
         }

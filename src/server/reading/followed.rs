@@ -111,18 +111,18 @@ impl Followed {
         !self.leaves_frames
     }
 
-    /// Once the snapshot's `position` is reached, orders that are over are also looked for in its `archive`, and leave
-    /// memory as it has them.
+    /// Once the snapshot's `position` is reached, what is over is also looked for in its `archive`, and leaves
+    /// memory as it has it.
     pub(crate) fn set_archive_at(&mut self, position: Position, archive: Archive) {
         self.reader.set_archive_at(position, archive);
     }
 
-    /// Whether orders can leave memory.
+    /// Whether anything can leave memory.
     pub(crate) fn can_shed(&self) -> bool {
         self.reader.can_shed()
     }
 
-    /// Lets some orders leave memory that the archive has. Returns whether there was anything to do.
+    /// Lets some of what the archive has leave memory. Returns whether there was anything to do.
     pub(crate) fn shed(&mut self) -> bool {
         let can_shed = self.reader.can_shed();
         if can_shed {

@@ -180,7 +180,7 @@ fn snapshots_come_by_themselves_two_stay_and_what_they_hold_leaves_memory() {
     let placed = site.over.len() as u64;
     until("orders that are over leave memory", || {
         let (memory, archived) =
-            (site.metric("outcry_orders_in_memory"), site.metric("outcry_orders_archived"));
+            (site.metric("outcry_orders_in_memory"), site.metric("outcry_archived_rows"));
         assert!(archived <= placed && placed <= memory + archived, "{memory} + {archived} of {placed}");
         0 < archived && memory < placed
     });
@@ -220,7 +220,7 @@ fn all_that_is_over_leaves(data: &tempfile::TempDir, options: &Options, in_memor
         for name in in_memory {
             until("only the live order is in memory", || site.metric(name) == 1);
         }
-        assert_eq!(site.metric("outcry_orders_archived"), 80);
+        assert_eq!(site.metric("outcry_archived_rows"), 80);
         for (path, before) in paths.iter().zip(&before) {
             assert_eq!(site.read(path), *before, "round {round}: {path}");
         }
