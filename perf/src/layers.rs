@@ -261,7 +261,8 @@ fn durable(place: &Path) -> Result<Nanos, String> {
     let options = Options {
         log_path: Some(folder.path().join("log")),
         durability: Durability::Durable,
-        ..Options::new(folder.path())
+        // The folder itself is locked, as a journal's is.
+        ..Options::new(&folder.path().join("data"))
     };
     let opened = open(options).map_err(|fault| format!("the journal: {fault}"))?;
     let started =

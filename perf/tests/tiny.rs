@@ -230,6 +230,29 @@ fn what_an_order_costs_is_told_for_each_number_of_shards() {
 }
 
 #[test]
+fn each_layer_of_an_order_is_told() {
+    // On a disk, as the durable layers have to be.
+    let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let output = perf(folder.path(), &["layers", "--orders", "100"]);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    let counts = [
+        ("book, money, frame", "100"),
+        ("head, HMAC, body", "100"),
+        ("digest, signature", "100"),
+        ("POST /order, loopback", "100"),
+        ("durable on this disk", "500"),
+        ("a bare write of 4 KiB", "500"),
+    ];
+    for (layer, count) in counts {
+        let row = said.lines().find(|line| line.starts_with(layer) && line.contains(" p50 "));
+        let row = row.unwrap_or_else(|| panic!("{layer} is missing: {said}"));
+        assert_eq!(row[layer.len()..].split_whitespace().next(), Some(count), "{row}");
+    }
+    assert!(std::fs::read_to_string(said.lines().last().unwrap()).unwrap().contains("Layers"));
+}
+
+#[test]
 fn an_unknown_scenario_is_answered_with_those_there_are() {
     let folder = tempfile::tempdir().unwrap();
     let output = perf(folder.path(), &["run", "smoek"]);
