@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::exchange::{Plan, binary, journal, said};
+use common::exchange::{Plan, binary, journal, outcry_succeeds, said};
 use common::folder;
 use common::wire::Connection;
 use std::ffi::OsStr;
@@ -35,13 +35,39 @@ fn a_stopped_exchange_starts_again_where_it_was() {
 }
 
 #[test]
-fn a_disk_that_is_nearly_full_ends_it_in_good_order_and_with_failure() {
+fn a_start_on_a_disk_that_is_nearly_full_is_refused_before_it_makes_anything() {
+    for plan in [Plan::dev, Plan::serve] {
+        let folder = folder();
+        let plan = plan(folder.path()).set("journal.disk_free_min=1125899906842624");
+        let refused = plan.run();
+        let text = said(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{text}");
+        assert!(text.contains("needed for a start: 562949953421312, half of it"), "{text}");
+        assert!(!plan.data_dir().exists(), "{text}");
+    }
+}
+
+/// Somebody moved the directory away, or its disk is not mounted.
+#[test]
+fn a_configuration_whose_exchange_is_not_there_begins_no_empty_one() {
     let folder = folder();
-    let plan = Plan::dev(folder.path()).set("journal.disk_free_min=1125899906842624");
-    let ended = plan.run();
-    assert_eq!(ended.status.code(), Some(1), "{}", said(&ended));
-    assert!(said(&ended).contains("less than half; stopping"), "{}", said(&ended));
-    assert!(journal("verify", &plan.data_dir()).contains("stopped in good order"));
+    let (data_dir, config) = (folder.path().join("data"), folder.path().join("outcry.toml"));
+    let here = ["--config", config.to_str().unwrap(), "--data-dir", data_dir.to_str().unwrap()];
+    let plan = Plan::serve(folder.path());
+    let configured = plan.clone().words(["--config", here[1]]);
+    outcry_succeeds(&[&["init"], &here[..]].concat());
+    let first = configured.start();
+    assert!(!first.output().contains("began a new exchange"), "{}", first.output());
+    first.stop();
+    std::fs::rename(&data_dir, folder.path().join("elsewhere")).unwrap();
+    let refused = configured.run();
+    let text = said(&refused);
+    assert!(!refused.status.success() && text.contains("has no exchange, neither a master secret"), "{text}");
+    assert!(!data_dir.exists(), "{text}");
+    // Without a configuration nothing says that there should be one.
+    let new = plan.start();
+    assert!(new.output().contains("began a new exchange in"), "{}", new.output());
+    new.stop();
 }
 
 #[test]

@@ -41,6 +41,7 @@ impl CoreLoop {
                 self.sweep_idle_until_ms = self.elapsed_ms + round_ms;
                 self.open_doors();
                 self.look_at_disk();
+                self.look_at_tables();
                 self.look_at_clock();
                 self.look_at_log();
                 self.look_at_write();
@@ -72,22 +73,31 @@ impl CoreLoop {
         let Some(short) = self.disk.as_mut().and_then(|disk| disk.look(self.elapsed_ms)) else {
             return;
         };
-        let (free_bytes, folder) = (short.free_bytes, short.folder.display());
+        let (free_bytes, folder, min) =
+            (short.free_bytes, short.folder.display(), self.shared.plan.disk_free_min);
         match short.shortage {
             Shortage::CancelsOnly => {
                 tracing::error!(
-                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}; cancels only from \
-                     here on; make room, then set the mode to open"
+                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}, needed are {min}; \
+                     cancels only from here on; make room, then set the mode to open"
                 );
                 acts::cancels_only(self);
             }
             Shortage::Stop => {
                 tracing::error!(
-                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}, less than half; \
-                     stopping"
+                    "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}, less than half of \
+                     {min}; stopping"
                 );
                 self.shared.ending.send(Ending::DiskFull);
             }
+        }
+    }
+
+    /// Warns of tables that are nearly full; only on the reader's loop.
+    fn look_at_tables(&mut self) {
+        if let Some(mut tables) = self.tables.take() {
+            tables.look(self).into_iter().for_each(|said| tracing::warn!("{said}"));
+            self.tables = Some(tables);
         }
     }
 

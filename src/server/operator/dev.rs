@@ -59,6 +59,7 @@ pub(crate) fn run(args: &DevArgs) -> Result<ExitCode, String> {
         return Err(fault);
     }
     start::refuse_early(&plan)?;
+    start::refuse_full_disk(&plan)?;
     if let Some(last) = last {
         refuse_before_wipe(&plan)?;
         last.wipe(&data_dir)?;

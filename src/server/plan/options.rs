@@ -101,7 +101,7 @@ keys! {
     "journal.pack" Switch journal_pack = true, "Rewrite full segment files in the background without their unused room; false if a backup follows files.";
     "journal.history_keep" Text journal_history_keep = "all", "all, or how many sealed segments to keep.";
     "journal.hash_every_frames" Number journal_hash_every_frames = 10_000, "A state hash goes into the log every so many frames.";
-    "journal.disk_free_min" Number journal_disk_free_min = 1 << 30, "Bytes of free disk below which the exchange takes cancels only.";
+    "journal.disk_free_min" Number journal_disk_free_min = 1 << 30, "Bytes of free disk below which the exchange takes cancels only; below half of it, it stops, and does not start.";
     "sizes.resting_orders" Number sizes_resting_orders = 1_000_000, "Resting orders a shard has room for.";
     "sizes.books_bytes" Number sizes_books_bytes = 1 << 30, "Bytes of price ladders a shard has room for.";
     "sizes.wallets" Number sizes_wallets = 1_000_000, "Wallets the exchange has room for, of which an owner takes three: its own, its proxy and its safe. A sixteenth is kept for those that the operator credits or links.";

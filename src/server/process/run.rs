@@ -8,6 +8,7 @@ use clap::Parser;
 
 use super::clock::Clock;
 use super::logging;
+use super::secret;
 use super::signals;
 use super::start::{self, End};
 use crate::server::operator::dev::mark;
@@ -77,6 +78,11 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let options = args.config.options()?;
     let plan = plan::plan(&options, Start::of(args))?;
     mark::refuse_devs(&plan.data_dir)?;
+    if let Some(config) = &args.config.config {
+        secret::refuse_none(&plan.data_dir, config)?;
+    }
+    start::refuse_full_disk(&plan)?;
+    let is_new = !secret::was_begun(&plan.data_dir);
     complain(&format!("version {}", env!("CARGO_PKG_VERSION")));
     let said = [plan.topology.lines(), vec![plan.durability_line()], plan.sizes(), plan.warnings()];
     for line in said.concat() {
@@ -85,8 +91,14 @@ fn serve(args: &ServerArgs) -> Result<ExitCode, String> {
     let data_dir = plan.data_dir.clone();
     let running = start::start(plan, Clock::real())?;
     complain(running.recovered());
+    if is_new {
+        complain(&format!(
+            "began a new exchange in {}; keep its master-secret, no client's key survives its loss",
+            data_dir.display()
+        ));
+    }
     if crate::server::operator::admin::token_of_environment().is_none() {
-        complain(&format!("operator's token in {}", super::secret::admin_token_path(&data_dir).display()));
+        complain(&format!("operator's token in {}", secret::admin_token_path(&data_dir).display()));
     }
     complain(&format!("serving on http://{}, operator on http://{}", running.http(), running.admin()));
     Ok(match running.wait() {
@@ -118,7 +130,7 @@ fn init(args: &InitArgs) -> Result<(), String> {
     }
     let beside = args.config.with_extension(format!("new-{}", std::process::id()));
     let written = std::fs::write(&beside, options.commented()).map_err(said);
-    let secret = written.and_then(|()| super::secret::make_master(&options.data_path()));
+    let secret = written.and_then(|()| secret::make_master(&options.data_path()));
     // A link never takes another file's place.
     let named =
         secret.and_then(|made| std::fs::hard_link(&beside, &args.config).map_err(said).map(|()| made));

@@ -73,6 +73,25 @@ fn refuse_lost(data_dir: &Path) -> Result<(), String> {
     ))
 }
 
+/// Whether an exchange was begun in this directory: its master secret or its journal is there, or may not be looked at.
+pub(crate) fn was_begun(data_dir: &Path) -> bool {
+    journal::was_begun(data_dir) || path(data_dir).try_exists().unwrap_or(true)
+}
+
+/// Refuses a directory without an exchange that a configuration names: `init` has made that one's secret, so it is the
+/// wrong directory, or its disk is not mounted, and an empty exchange would take the place of the one that is meant.
+pub(crate) fn refuse_none(data_dir: &Path, config: &Path) -> Result<(), String> {
+    if was_begun(data_dir) {
+        return Ok(());
+    }
+    let (data_dir, config) = (data_dir.display(), config.display());
+    Err(format!(
+        "data_dir: {data_dir}, which goes with {config}, has no exchange, neither a master secret nor a journal; mount \
+         its disk or restore it, or begin a new one there by `outcry init --config FILE --data-dir {data_dir}` with a \
+         new FILE"
+    ))
+}
+
 /// What [`make_master`] made or found.
 pub(crate) struct Made {
     /// Where it is.

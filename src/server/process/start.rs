@@ -20,6 +20,7 @@ use crate::journal;
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
 use crate::server::core_loop::{CoreLoop, Doors};
+use crate::server::machine::disk::{DiskWatch, Shortage};
 use crate::server::operator::probes;
 use crate::server::plan::Plan;
 use crate::server::threads::mesh;
@@ -110,6 +111,22 @@ pub(crate) fn refuse_early(plan: &Plan) -> Result<(), String> {
         return Err(fault);
     }
     plan.ports_file.as_deref().map_or(Ok(()), |path| ports_file::refuse(path, &plan.data_dir))
+}
+
+/// Refuses a disk with so little room that a running exchange would soon stop: whoever starts it again and again would have
+/// it take orders for a moment each time.
+pub(crate) fn refuse_full_disk(plan: &Plan) -> Result<(), String> {
+    // The folder of a new exchange is made on the disk of the one above it.
+    let there = plan.data_dir.ancestors().find(|folder| folder.exists()).unwrap_or(&plan.data_dir);
+    match DiskWatch::new(there, plan.disk_free_min).look(0) {
+        Some(short) if short.shortage == Shortage::Stop => Err(format!(
+            "journal.disk_free_min: {} bytes are free on the disk of {}; needed for a start: {}, half of it; make room",
+            short.free_bytes,
+            short.folder.display(),
+            plan.disk_free_min / 2
+        )),
+        _ => Ok(()),
+    }
 }
 
 #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
@@ -260,6 +277,7 @@ mod tests {
     mod streams;
 
     use super::*;
+    use crate::server::operator::journal::verify;
     use crate::server::plan::options::Options;
     use crate::server::plan::topology::Wait;
     use crate::server::plan::{Start, plan_on};
@@ -452,9 +470,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_ends_the_server_in_good_order() {
+    fn a_disk_that_gets_full_ends_the_server_in_good_order() {
         let Server { running, _data } = serve(2, |plan| plan.disk_free_min = u64::MAX);
+        let (data_dir, log_path) =
+            (running.shared.plan.data_dir.clone(), running.shared.plan.log_path.clone());
         assert_eq!(running.wait(), End::Broken);
+        let text = verify(&data_dir, log_path.as_deref()).expect("good");
+        assert!(text.contains("stopped in good order"), "{text}");
     }
 
     struct Dies;
