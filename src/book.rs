@@ -263,6 +263,12 @@ impl Books {
         self.ladders[market.index()].is_none() || self.pool.has(Ladder::words(tick))
     }
 
+    /// Bytes that the books take of their pool.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.pool.bytes()
+    }
+
     /// All orders, by slot and by digest.
     #[must_use]
     pub const fn orders(&self) -> &Orders {

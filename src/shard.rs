@@ -370,6 +370,18 @@ impl Shard {
         self.accounts.len()
     }
 
+    /// Bytes of the books, of `books_bytes`.
+    #[must_use]
+    pub const fn books_bytes(&self) -> u64 {
+        self.books.bytes()
+    }
+
+    /// How many digests are remembered; the oldest stamps give way.
+    #[must_use]
+    pub const fn digest_count(&self) -> usize {
+        self.recall.len()
+    }
+
     /// Sets the clock to the time handed in, and returns it.
     fn clock(&mut self, now: TimeMs) -> TimeMs {
         self.time = self.time.max(now);

@@ -30,6 +30,8 @@ pub struct Pool {
     heads: [u64; ORDERS],
     /// One byte per smallest block: the order of the free block that starts there, 0 for none.
     free: Box<[u8]>,
+    /// Words of the blocks in use.
+    taken: usize,
 }
 
 impl Pool {
@@ -42,6 +44,7 @@ impl Pool {
             words: vec![0; words].into_boxed_slice(),
             heads: [0; ORDERS],
             free: vec![0; words / grain].into_boxed_slice(),
+            taken: 0,
         };
         let mut start = 0;
         while start < words {
@@ -52,6 +55,12 @@ impl Pool {
             start += 1 << order;
         }
         pool
+    }
+
+    /// Bytes of the blocks in use.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.taken as u64 * 8
     }
 
     /// Whether [`Pool::take`] of this many words would succeed.
@@ -69,6 +78,7 @@ impl Pool {
         for half in (wanted..order).rev() {
             self.link(Block { start: start + (1 << half), order: half });
         }
+        self.taken += 1 << wanted;
         Some(Block { start, order: wanted })
     }
 
@@ -76,6 +86,7 @@ impl Pool {
     pub fn give(&mut self, block: Block) {
         assert!(self.free[block.start >> ORDER_MIN] == 0, "POOL-1: a block is given back once");
         let Block { mut start, mut order } = block;
+        self.taken -= 1 << order;
         while order < ORDER_MAX {
             let buddy = Block { start: start ^ (1 << order), order };
             if self.order_free_at(buddy.start) != Some(order) {
@@ -202,9 +213,12 @@ mod tests {
                     pool.give(taken.swap_remove(which % taken.len()));
                 }
             }
+            let words: usize = taken.iter().map(|block| pool.words(*block).len()).sum();
+            prop_assert_eq!(pool.bytes(), 8 * words as u64);
             for block in taken {
                 pool.give(block);
             }
+            prop_assert_eq!(pool.bytes(), 0);
             prop_assert_eq!(&pool.free, &free);
             prop_assert!(pool.has(Ladder::words(Tick::ALL[5])));
         }

@@ -30,6 +30,7 @@
 //! | `guards` | cancels a key's orders when its owner cannot |
 //! | `stream` | connections that became streams |
 //! | `idle` | deadlines, sleep, the end |
+//! | `tables` | which tables are nearly full |
 
 pub(super) mod acts;
 mod guards;
@@ -38,6 +39,7 @@ mod refuse;
 mod serve;
 mod sockets;
 mod stream;
+pub(super) mod tables;
 mod work;
 
 pub(crate) use serve::Step;
@@ -46,6 +48,8 @@ pub(crate) use stream::CLOSES;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
 use std::sync::Arc;
+
+use tables::TableWatch;
 
 use super::connections::Connections;
 use super::connections::connection::KeyName;
@@ -73,7 +77,6 @@ use crate::http::respond;
 use crate::http::route::HostPrefixes;
 use crate::journal::Durability;
 use crate::limits::Moment;
-use crate::shard::Shard;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -149,6 +152,8 @@ pub(crate) struct CoreLoop {
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,
+    /// Says which tables are nearly full; only on the loop with the doors.
+    tables: Option<TableWatch>,
     /// Whether it was said that the disk hangs.
     disk_hangs: bool,
     /// Notices when the machine's clock was set; only on the loop with the doors.
@@ -217,6 +222,7 @@ impl CoreLoop {
             rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             disk_hangs: false,
+            tables: doors.is_some().then(TableWatch::default),
             clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
             events: Vec::with_capacity(64),
@@ -246,8 +252,12 @@ impl CoreLoop {
         tally.in_flight.set(self.mesh.in_flight());
         if let Some(trade) = self.trade.as_ref() {
             tally.undecided.set(trade.works.len());
-            tally.resting.set(trade.shard.as_ref().map_or(0, Shard::resting_count));
-            tally.positions.set(trade.shard.as_ref().map_or(0, Shard::position_count));
+            if let Some(shard) = &trade.shard {
+                tally.resting.set(shard.resting_count());
+                tally.positions.set(shard.position_count());
+                tally.books_bytes.set(usize::try_from(shard.books_bytes()).expect("a pool fits memory"));
+                tally.digests.set(shard.digest_count());
+            }
             if let Some(known) = trade.verifier.known_signers() {
                 tally.known_signers.set(known.tally());
             }

@@ -107,6 +107,11 @@ impl Recall {
         }
     }
 
+    /// How many digests are remembered.
+    pub(super) const fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// Stamps at or below it are too old.
     pub(super) const fn horizon_ms(&self) -> u64 {
         self.horizon_ms

@@ -78,6 +78,7 @@ def look(exchange, page, folder):
     numbers(exchange, page, orders=9)
     words(exchange, page)
     room(page)
+    tables(page)
     lines(page)
     restarts(page)
     picks(page)
@@ -158,6 +159,22 @@ def room(page):
         said = with_samples(page, [{"age": 60_000, "text": "\n"}, {"age": 0, "text": "\n".join(lines)}], "room()")
         assert said == expected or expected and said.startswith(f"Busiest is {LOOP}: {expected}"), said
     print("ok: how much more a loop could do is said only where its requests tell")
+
+
+def tables(page):
+    """A table is told of from nine of ten parts on, each shard's alone; digests make room by themselves."""
+    for name, labels, taken, level in (
+        ("books_bytes", f'{{loop="{LOOP}"}}', 899, None),
+        ("books_bytes", f'{{loop="{LOOP}"}}', 900, "warn"),
+        ("resting_orders", f'{{loop="{LOOP}"}}', 1000, "bad"),
+        ("wallets", "", 950, "warn"),
+        ("digests", f'{{loop="{LOOP}"}}', 1000, None),
+    ):
+        text = f'outcry_table_max{{table="{name}"}} 1000\noutcry_{name}{labels} {taken}'
+        said = with_samples(page, [{"age": 0, "text": text}], "complaints()")
+        told = [row for row in said if row["text"].startswith(f"sizes.{name}: ")]
+        assert [row["level"] for row in told] == ([level] if level else []), (name, taken, said)
+    print("ok: tables that are nearly full are told of")
 
 
 def lines(page):

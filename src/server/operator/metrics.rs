@@ -14,7 +14,7 @@ use crate::journal::Log;
 use crate::json::Writer;
 use crate::limits::Limited;
 use crate::server::connections::connection::Door;
-use crate::server::core_loop::CoreLoop;
+use crate::server::core_loop::{CoreLoop, tables};
 use crate::server::threads::shared::Shared;
 use crate::server::threads::tally::{JournalTally, Tally};
 use crate::stats::{Histogram, LARGEST_NS, Stage};
@@ -120,6 +120,11 @@ fn process(page: &mut Page, core: &mut CoreLoop) {
         let mark = marks.advance();
         log(page, marks.log(), mark, core.shared.plan.log_bytes);
         reads(page, core);
+    }
+    let name = "outcry_table_max";
+    page.about(name, "gauge", "What tables have room for; in each shard, but for wallets and markets.");
+    for (table, max) in tables::sizes(&core.shared.plan.limits) {
+        page.line(format_args!("{name}{{table=\"{table}\"}} {max}"));
     }
     page.about("outcry_limited_requests_total", "counter", "Requests that rate limits held or refused.");
     for (what, limited) in Limited::NAMES {
@@ -230,7 +235,7 @@ fn loops(page: &mut Page, core: &CoreLoop) {
             page.line(format_args!("{name}{{loop=\"{place}\",result=\"{result}\"}} {count}"));
         }
     }
-    let numbers: [(&str, &str, &str, Number); 8] = [
+    let numbers: [(&str, &str, &str, Number); 10] = [
         ("answers_total", "counter", "Answers released.", |tally| tally.answers.get()),
         ("stalls_total", "counter", "Turns with work that took over a millisecond.", |tally| {
             tally.stalls.get()
@@ -244,6 +249,15 @@ fn loops(page: &mut Page, core: &CoreLoop) {
         ("positions", "gauge", "Positions in the loop's shard, of sizes.positions.", |tally| {
             tally.positions.get()
         }),
+        ("books_bytes", "gauge", "Bytes of the books of the loop's shard, of sizes.books_bytes.", |tally| {
+            tally.books_bytes.get()
+        }),
+        (
+            "digests",
+            "gauge",
+            "Digests that the loop's shard remembers, of sizes.digests; then the oldest give way.",
+            |tally| tally.digests.get(),
+        ),
         (
             "known_signer_tables_total",
             "counter",

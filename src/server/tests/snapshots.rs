@@ -221,6 +221,8 @@ fn all_that_is_over_leaves(data: &tempfile::TempDir, options: &Options, in_memor
             until("only the live order is in memory", || site.metric(name) == 1);
         }
         assert_eq!(site.metric("outcry_archived_rows"), 80);
+        // A ladder of whole cents, in a block of a power of two.
+        assert_eq!(site.metric("outcry_books_bytes"), 1024);
         for (path, before) in paths.iter().zip(&before) {
             assert_eq!(site.read(path), *before, "round {round}: {path}");
         }
@@ -260,6 +262,8 @@ fn what_a_full_memory_of_digests_knows_and_forgot_is_the_same_after_a_start_from
         assert_eq!(site.snapshot().0, 200);
         until("all leave memory", || site.metric("outcry_orders_in_memory") == 0);
         assert_eq!(files(data.path(), ".run").len(), 3);
+        assert_eq!(site.metric("outcry_digests"), DIGESTS as u64);
+        assert_eq!(site.metric("outcry_books_bytes"), 0);
         for _ in 0..2 {
             for (_, body) in &known {
                 says(&site.posts(body), 200, "\"status\":\"live\"");

@@ -47,6 +47,10 @@ pub(crate) struct Tally {
     pub(crate) resting: Gauge,
     /// (wallet, market) pairs with shares or open orders in its shard.
     pub(crate) positions: Gauge,
+    /// Bytes of its shard's books.
+    pub(crate) books_bytes: Gauge,
+    /// Digests that its shard remembers.
+    pub(crate) digests: Gauge,
     /// What came of asking whether a signer is known.
     pub(crate) known_signers: KnownSigners,
 }

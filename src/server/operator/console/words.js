@@ -36,6 +36,14 @@ const perSecond = (value) => (value === undefined ? "–" : value < 10 ? value.t
 const percent = (share) => (Number.isFinite(share) ? `${(100 * share).toFixed(share < 0.0995 ? 1 : 0)} %` : "–");
 const some = (count, noun) => `${whole(count)} ${noun}${count === 1 ? "" : "s"}`;
 
+// Tables with less than a tenth of their room left; digests give way by themselves.
+function fullTables(now) {
+  const sizes = now.metrics.get("outcry_table_max") ?? [];
+  return sizes.filter(({ labels }) => labels.table !== "digests").flatMap(({ labels: { table: name }, value: max }) =>
+    (now.metrics.get(`outcry_${name}`) ?? []).map(({ labels: { loop }, value: taken }) => ({ name, loop, taken, max }))
+      .filter(({ taken }) => taken >= 0.9 * max));
+}
+
 // What a person would want to be told first; the worst first. Each is a level and a sentence.
 function complaints() {
   const found = [];
@@ -55,6 +63,9 @@ function complaints() {
     say(journal.fill > 0.8 ? "bad" : "warn", `The log is ${percent(journal.fill)} full: the disk is slower than the orders.`);
   }
   if (journal.unapplied > 2 ** 20) say("warn", `Reads are ${bytes(journal.unapplied)} of the log behind.`);
+  for (const { name, loop, taken, max } of fullTables(now)) {
+    say(taken < max ? "warn" : "bad", `sizes.${name}: ${whole(taken)} of ${whole(max)} are taken${loop ? ` on ${loop}` : ""}; without room, orders are refused until a start with a larger size.`);
+  }
   if (number(now, "history_unreadable_total")) say("bad", "Part of the history could not be read; see the server's log.");
   const minute = back(60);
   const stalls = (minute ? now.latency : []).map(({ loop }) => [loop, grown(minute, now, "stalls_total", { loop })]);
