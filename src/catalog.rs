@@ -73,6 +73,7 @@ pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
 pub use model::{Catalog, Event, Market, MarketEntry, NO_END};
 pub use moment::Moment;
+pub(crate) use order::page_of;
 pub use order::{
     Begin, CREATOR_COLUMNS, Column, Columns, Direction, EVENT_COLUMNS, MARKET_COLUMNS, Mark,
     ORDER_COLUMNS_MAX, Page, SERIES_COLUMNS, TAG_COLUMNS,

@@ -4,6 +4,8 @@
 //! named column is in the order of ids, descending unless it asks for ascending. Rows that are equal
 //! in the named columns are in the order of ids in the same direction, so every order is total and
 //! pages never overlap. A row that lacks the column's value comes last in both directions.
+//!
+//! [`page_of`] cuts a page out of any list without sorting the list.
 
 use std::cmp::Ordering;
 
@@ -303,8 +305,7 @@ impl Page {
         rows.filter(|row| passes(*row)).skip(skip).take(self.limit).collect()
     }
 
-    /// The page of `rows`, which come in any order. At most twice the rows up to the page's end are
-    /// held, or [`ROWS_HELD_MIN`] if that is more, and these are sorted.
+    /// The page of `rows`, which come in any order, as [`page_of`] cuts it.
     pub(super) fn sort<'a>(
         &self,
         rows: impl Iterator<Item = u32>,
@@ -321,29 +322,63 @@ impl Page {
             }
             (Keys { values, id: id(row) }, row)
         };
-        let (start, last) = match &self.begin {
+        let (offset, last) = match &self.begin {
             Begin::Offset(offset) => (usize::try_from(*offset).unwrap_or(usize::MAX), None),
             Begin::After(last) => (0, Some((last.keys(id(last.row)), last.row))),
         };
-        let end = start.saturating_add(self.limit);
-        let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
-        let mut held: Vec<(Keys<'a>, u32)> = Vec::new();
-        for row in rows.map(keyed) {
-            if last.as_ref().is_some_and(|last| compare(last, &row) != Ordering::Less) {
-                continue;
-            }
-            held.push(row);
-            if held.len() == held_max {
-                held.select_nth_unstable_by(end, compare);
-                held.truncate(end);
-            }
-        }
-        held.sort_unstable_by(compare);
-        held.iter().skip(start).take(self.limit).map(|(_, row)| *row).collect()
+        let behind = |row: &(Keys<'_>, u32)| last.as_ref().is_none_or(|last| compare(last, row).is_lt());
+        let page = page_of(rows.map(keyed).filter(behind), offset, self.limit, compare);
+        page.into_iter().map(|(_, row)| row).collect()
     }
 }
 
-/// Rows that a sort holds at least before it drops those after the page: few enough to stay in a cache.
+/// The rows from `offset` on, at most `limit`, of the list that `rows` are in an order which never calls two of them
+/// equal, so that every page is cut from the same list.
+///
+/// At most twice the rows up to the page's end are held, or [`ROWS_HELD_MIN`] if that is more, and only the page is
+/// sorted. Of a long list most rows cost one comparison, with the last of the best rows so far.
+pub(crate) fn page_of<T>(
+    rows: impl Iterator<Item = T>,
+    offset: usize,
+    limit: usize,
+    mut order: impl FnMut(&T, &T) -> Ordering,
+) -> Vec<T> {
+    let is_beyond = rows.size_hint().1.is_some_and(|most| most <= offset);
+    let end = offset.saturating_add(limit);
+    let Some(last) = end.checked_sub(1).filter(|_| limit != 0 && !is_beyond) else {
+        return Vec::new();
+    };
+    let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
+    let mut held: Vec<T> = Vec::new();
+    // True once those after the page have been dropped, so that its last row stands last of those before it.
+    let mut is_cut = false;
+    for row in rows {
+        if is_cut && order(&held[last], &row).is_lt() {
+            continue;
+        }
+        held.push(row);
+        if held.len() == held_max {
+            held.select_nth_unstable_by(last, &mut order);
+            held.truncate(end);
+            is_cut = true;
+        }
+    }
+    if end < held.len() {
+        held.select_nth_unstable_by(last, &mut order);
+        held.truncate(end);
+    }
+    if held.len() <= offset {
+        return Vec::new();
+    }
+    if 0 < offset {
+        held.select_nth_unstable_by(offset, &mut order);
+        held.drain(..offset);
+    }
+    held.sort_unstable_by(order);
+    held
+}
+
+/// Rows that are held at least before those after the page are dropped: few enough to stay in a cache.
 const ROWS_HELD_MIN: usize = 1_024;
 
 #[derive(Clone, Copy, Debug)]
@@ -475,5 +510,51 @@ mod tests {
                 assert_eq!(sorted(&values, direction, offset, limit), whole[at..end], "{offset} {limit}");
             }
         }
+    }
+
+    #[test]
+    fn a_page_is_cut_out_of_the_sorted_list_in_whatever_order_it_comes() {
+        const COUNT: usize = 3 * ROWS_HELD_MIN;
+        // 7,919 and the count have no common divisor, so every number comes once.
+        let mixed: Vec<usize> = (0..COUNT).map(|n| n * 7_919 % COUNT).collect();
+        let sorted: Vec<usize> = (0..COUNT).collect();
+        let reversed: Vec<usize> = sorted.iter().rev().copied().collect();
+        let places = [0, 1, 2, 7, 511, 512, 513, 1_023, 1_024, 1_025, 2_048, COUNT - 1, COUNT, COUNT + 1];
+        for rows in [&mixed, &sorted, &reversed] {
+            for offset in places.into_iter().chain([usize::MAX]) {
+                for limit in places.into_iter().chain([usize::MAX]) {
+                    // With a count that is known in advance, and without.
+                    let pages = [
+                        page_of(rows.iter(), offset, limit, Ord::cmp),
+                        page_of(rows.iter().filter(|_| true), offset, limit, Ord::cmp),
+                    ];
+                    for page in pages {
+                        assert!(
+                            page.into_iter().eq(sorted.iter().skip(offset).take(limit)),
+                            "{limit} from {offset}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_row_after_the_page_is_compared_once_and_only_the_page_is_sorted() {
+        const COUNT: usize = 100 * ROWS_HELD_MIN;
+        let compared = |rows: &mut dyn Iterator<Item = usize>, offset: usize| {
+            let mut count = 0;
+            let page = page_of(rows, offset, 1, |one, other| {
+                count += 1;
+                one.cmp(other)
+            });
+            assert_eq!(page, [offset]);
+            count
+        };
+        let mixed = || (1..=COUNT).map(|n| n * 7_919 % COUNT);
+        assert!(compared(&mut (0..COUNT), 0) < COUNT + 10 * ROWS_HELD_MIN, "those that come are ever later");
+        assert!(compared(&mut mixed(), 0) < COUNT + 10 * ROWS_HELD_MIN);
+        // To sort them would take some sixteen comparisons of each row.
+        assert!(compared(&mut mixed(), COUNT / 2) < 6 * COUNT);
     }
 }

@@ -45,7 +45,6 @@ use crate::memory::wire::Damage;
 use crate::wallet::{Holding, Wallets};
 use params::{Params, twice_named};
 use rows::RowTable;
-use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 
@@ -238,25 +237,6 @@ impl Reader {
     }
 }
 
-/// `rows` in order from `offset`, at most `limit` of them. `order` must never call two rows equal,
-/// so that every page is cut from the same list.
-fn page_of<T>(
-    rows: &mut [T],
-    offset: usize,
-    limit: usize,
-    mut order: impl FnMut(&T, &T) -> Ordering,
-) -> &[T] {
-    let end = offset.saturating_add(limit).min(rows.len());
-    if offset >= end {
-        return &[];
-    }
-    if end < rows.len() {
-        rows.select_nth_unstable_by(end, &mut order);
-    }
-    rows[..end].sort_unstable_by(&mut order);
-    &rows[offset..end]
-}
-
 /// The names and pictures of a wallet, which nobody has here.
 fn write_no_profile(json: &mut Writer<'_>) {
     for name in ["name", "pseudonym", "bio", "profileImage", "profileImageOptimized"] {
@@ -319,19 +299,5 @@ mod tests {
         assert_eq!(written(&[half, half, 1]), 2);
         assert_eq!(written(&[half, half + 2]), 1);
         assert_eq!(written(&[2 * LIST_BYTES_MAX, 1]), 1);
-    }
-
-    #[test]
-    fn a_page_is_cut_out_of_the_sorted_list() {
-        let rows = [5, 3, 9, 1, 7];
-        for offset in 0..7 {
-            for limit in 0..7 {
-                let mut mixed = rows;
-                let page = page_of(&mut mixed, offset, limit, Ord::cmp);
-                let sorted: Vec<i32> = [1, 3, 5, 7, 9].into_iter().skip(offset).take(limit).collect();
-                assert_eq!(page, sorted, "{limit} from {offset}");
-            }
-        }
-        assert!(page_of(&mut [1, 2], usize::MAX, usize::MAX, Ord::cmp).is_empty());
     }
 }

@@ -9,8 +9,8 @@ use super::super::ask::{Asked, Refused, no_market};
 use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::DIRECTIONS;
-use super::{page_of, try_write_list, write_no_profile};
-use crate::catalog::Direction;
+use super::{try_write_list, write_no_profile};
+use crate::catalog::{Direction, page_of};
 use crate::domain::{MarketNo, OrderId, Side, Word};
 use crate::json::Writer;
 use crate::wallet::{Kind, Role, Row, Rows};
@@ -361,17 +361,14 @@ fn sorted<'a>(
         return None;
     }
     let key = |row: &Row| if sort == SortBy::Cash { row.cash.0 } else { row.shares.0 };
-    let mut passed: Vec<(u64, usize, &Row)> = rows
-        .enumerate()
-        .filter(|(_, row)| filter.passes(row))
-        .map(|(place, row)| (key(row), place, row))
-        .collect();
-    let page = page_of(&mut passed, offset, limit, |one, other| {
+    let passed = rows.enumerate().filter(|(_, row)| filter.passes(row));
+    let keyed = passed.map(|(place, row)| (key(row), place, row));
+    let page = page_of(keyed, offset, limit, |one, other| {
         let order = one.0.cmp(&other.0);
         let order = if direction == Direction::Descending { order.reverse() } else { order };
         order.then(other.1.cmp(&one.1))
     });
-    Some(page.iter().map(|(_, _, row)| *row).collect())
+    Some(page.into_iter().map(|(_, _, row)| row).collect())
 }
 
 fn too_many_rows(field: &'static str, remedy: &'static str) -> Refused {

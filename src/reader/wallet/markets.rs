@@ -3,11 +3,13 @@
 use super::super::ask::{Asked, Refused, too_long};
 use super::super::{ANSWER_BYTES_MAX, Reader};
 use super::params::{Bounds, Params, twice_named};
-use super::{page_of, write_list, write_no_profile};
+use super::{write_list, write_no_profile};
+use crate::catalog::page_of;
 use crate::domain::amount::ONE;
 use crate::domain::{Address, Collateral, ConditionId, MarketNo, Outcome, Shares};
 use crate::json::{Writer, decimal};
 use crate::ledger::MarketRow;
+use crate::wallet::Holding;
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
@@ -37,8 +39,7 @@ impl Reader {
         self.few_holdings("market", markets.iter().map(|row| row.market))?;
         json.open_array();
         for row in markets {
-            let mut holders = self.holders_of(row.market, smallest);
-            let page = page_of(&mut holders, 0, limit, |one, other| {
+            let page = page_of(self.holders_of(row.market, smallest), 0, limit, |one, other| {
                 other
                     .amount
                     .cmp(&one.amount)
@@ -76,17 +77,13 @@ impl Reader {
         Ok(())
     }
 
-    fn holders_of(&self, market: MarketNo, smallest: Shares) -> Vec<Holder<'_>> {
-        let mut holders = Vec::new();
-        for holding in self.model().holdings().of_market(market) {
-            for outcome in [Outcome::Zero, Outcome::One] {
-                let amount = holding.lot(outcome).shares;
-                if !amount.is_zero() && smallest <= amount {
-                    holders.push(Holder { address: self.address_of(holding.wallet), outcome, amount });
-                }
-            }
-        }
-        holders
+    fn holders_of(&self, market: MarketNo, smallest: Shares) -> impl Iterator<Item = Holder<'_>> {
+        let of = |holding: &Holding, outcome| (holding.wallet, outcome, holding.lot(outcome).shares);
+        let holdings = self.model().holdings().of_market(market);
+        let lots =
+            holdings.flat_map(move |holding| [Outcome::Zero, Outcome::One].map(|one| of(holding, one)));
+        let large = lots.filter(move |(_, _, amount)| !amount.is_zero() && smallest <= *amount);
+        large.map(|(wallet, outcome, amount)| Holder { address: self.address_of(wallet), outcome, amount })
     }
 
     fn write_holder(&self, json: &mut Writer<'_>, row: &MarketRow, holder: &Holder<'_>) {

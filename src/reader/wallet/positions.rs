@@ -7,8 +7,8 @@ use super::super::Reader;
 use super::super::ask::{Asked, Refused};
 use super::params::{Bounds, Params};
 use super::rows::Made;
-use super::{EndDateFormat, page_of, write_list};
-use crate::catalog::Direction;
+use super::{EndDateFormat, write_list};
+use crate::catalog::{Direction, page_of};
 use crate::domain::amount::ONE;
 use crate::domain::{Address, MarketNo, Outcome, Shares, TimeMs, WalletNo};
 use crate::json::Writer;
@@ -168,10 +168,10 @@ impl Reader {
                 && (!mergeable || self.is_mergeable(holding))
                 && (!redeemable || self.is_resolved(holding))
         };
-        let mut passed = self
+        let passed = self
             .passed(user, &narrowed, passes, |holding, outcome| self.key(Of::Open, sort, holding, outcome));
-        let page = page_of(&mut passed, offset, limit, |one, other| order(one, other, direction));
-        write_list(json, page, |json, passed| self.write_position(json, Of::Open, &user, passed));
+        let page = page_of(passed, offset, limit, |one, other| order(one, other, direction));
+        write_list(json, page, |json, passed| self.write_position(json, Of::Open, &user, &passed));
         Ok(())
     }
 
@@ -196,10 +196,10 @@ impl Reader {
         let sort = params.word("sortBy", &CLOSED_SORTS)?.unwrap_or(SortBy::CashPnl);
         let direction = params.word("sortDirection", &DIRECTIONS)?.unwrap_or(Direction::Descending);
         let passes = |_: &Holding, lot: &Lot| lot.is_closed();
-        let mut passed = self
+        let passed = self
             .passed(user, &narrowed, passes, |holding, outcome| self.key(Of::Closed, sort, holding, outcome));
-        let page = page_of(&mut passed, offset, limit, |one, other| order(one, other, direction));
-        write_list(json, page, |json, passed| self.write_position(json, Of::Closed, &user, passed));
+        let page = page_of(passed, offset, limit, |one, other| order(one, other, direction));
+        write_list(json, page, |json, passed| self.write_position(json, Of::Closed, &user, &passed));
         Ok(())
     }
 
@@ -211,11 +211,11 @@ impl Reader {
         let passes = |_: &Holding, lot: &Lot| lot.is_open();
         let by_size = |holding: &Holding, outcome| self.key(Of::Open, SortBy::Tokens, holding, outcome);
         let passed = self.passed(user, &narrowed, passes, by_size);
-        let worth = |passed: &Passed<'_>| {
+        let worth = |passed: Passed<'_>| {
             let price_millionths = self.price_now(self.market(passed.holding.market), passed.outcome);
             Of::Open.figures(passed.holding.lot(passed.outcome), price_millionths).current
         };
-        let value = passed.iter().map(worth).sum();
+        let value = passed.map(worth).sum();
         json.open_array().open_object().key("user").address(&user);
         json.key("value").decimal(rounded(value, CLOSED_PLACES), CLOSED_PLACES);
         json.close_object().close_array();
@@ -274,19 +274,13 @@ impl Reader {
         narrowed: &Narrowed,
         passes: impl Fn(&Holding, &Lot) -> bool,
         key: impl Fn(&'a Holding, Outcome) -> Key,
-    ) -> Vec<Passed<'a>> {
-        let Some(wallet) = self.wallet_at(&user) else {
-            return Vec::new();
-        };
-        let mut passed = Vec::new();
-        for holding in self.holdings_of(wallet, narrowed) {
-            for outcome in [Outcome::Zero, Outcome::One] {
-                if passes(holding, holding.lot(outcome)) {
-                    passed.push(Passed { key: key(holding, outcome), holding, outcome });
-                }
-            }
-        }
-        passed
+    ) -> impl Iterator<Item = Passed<'a>> {
+        let holdings =
+            self.wallet_at(&user).into_iter().flat_map(|wallet| self.holdings_of(wallet, narrowed));
+        let lots =
+            holdings.flat_map(|holding| [Outcome::Zero, Outcome::One].map(|outcome| (holding, outcome)));
+        let passed = lots.filter(move |(holding, outcome)| passes(holding, holding.lot(*outcome)));
+        passed.map(move |(holding, outcome)| Passed { key: key(holding, outcome), holding, outcome })
     }
 
     /// The sort key of a position.

@@ -4,10 +4,10 @@ use super::super::Reader;
 use super::super::ask::{Asked, Refused};
 use super::markets::write_amount;
 use super::params::{Bounds, Params, missing};
+use crate::catalog::page_of;
 use crate::domain::{Address, Outcome, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{Period, Totals, rounded};
-use std::cmp::Ordering;
 
 const LIMIT: Bounds = Bounds { min: 1, default: 25, max: 50 };
 const OFFSET: Bounds = Bounds { min: 0, default: 0, max: 1_000 };
@@ -111,8 +111,8 @@ impl Reader {
         match user {
             _ if nobody => {}
             None => {
-                let page = best_of(listed, offset + limit, higher);
-                for (rank, (wallet, totals)) in (1..).zip(page).skip(offset) {
+                let page = page_of(listed, offset, limit, higher);
+                for (rank, (wallet, totals)) in (offset + 1..).zip(page) {
                     write_entry(json, rank, self.address_of(wallet), totals);
                 }
             }
@@ -140,33 +140,6 @@ pub(super) fn category(params: &Params<'_>) -> Result<(), Refused> {
     }
 }
 
-/// The first `count` of `rows` in an order that never calls two of them equal. Far more rows than that cost little
-/// each: a row is only compared with the last of the best ones so far.
-pub(super) fn best_of<T>(
-    rows: impl Iterator<Item = T>,
-    count: usize,
-    mut order: impl FnMut(&T, &T) -> Ordering,
-) -> Vec<T> {
-    let Some(last) = count.checked_sub(1) else {
-        return Vec::new();
-    };
-    let mut best: Vec<T> = Vec::with_capacity(2 * count);
-    let mut full = false;
-    for row in rows {
-        if best.len() == 2 * count {
-            best.select_nth_unstable_by(last, &mut order);
-            best.truncate(count);
-            full = true;
-        }
-        if !full || order(&row, &best[last]).is_lt() {
-            best.push(row);
-        }
-    }
-    best.sort_unstable_by(order);
-    best.truncate(count);
-    best
-}
-
 fn write_entry(json: &mut Writer<'_>, rank: usize, address: &Address, totals: &Totals) {
     json.open_object().key("rank").number_text(rank as u64).key("proxyWallet").address(address);
     json.key("userName").text("");
@@ -174,28 +147,4 @@ fn write_entry(json: &mut Writer<'_>, rank: usize, address: &Address, totals: &T
     json.key("pnl").decimal(rounded(totals.realized, PLACES), PLACES);
     json.key("profileImage").text("").key("xUsername").text("");
     json.key("verifiedBadge").boolean(false).close_object();
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_best_rows_are_the_beginning_of_the_sorted_list() {
-        let mut random = 0x00c0_ffee_u64;
-        let mut mixed = Vec::new();
-        for _ in 0..500 {
-            random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            mixed.push(random >> 32);
-        }
-        let mut sorted = mixed.clone();
-        sorted.sort_unstable();
-        let reversed: Vec<u64> = sorted.iter().rev().copied().collect();
-        for rows in [&mixed, &sorted, &reversed] {
-            for count in [0, 1, 2, 7, 249, 250, 251, 499, 500, 501] {
-                let best = best_of(rows.iter(), count, Ord::cmp);
-                assert!(best.into_iter().eq(sorted.iter().take(count)), "{count}");
-            }
-        }
-    }
 }

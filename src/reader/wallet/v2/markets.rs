@@ -4,10 +4,10 @@ use super::super::super::ANSWER_BYTES_MAX;
 use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused, WORD_RULE, token_id, too_long};
 use super::super::markets::interest;
-use super::super::page_of;
 use super::super::params::{Bounds, CONDITIONS_RULE, each_once, invalid, missing, twice_named};
 use super::paging::{LIMIT, Start, conditions, events, few, params};
 use super::{PLACES, unrealized, write_no_profile, write_sum};
+use crate::catalog::page_of;
 use crate::domain::text::parse_hex;
 use crate::domain::{ConditionId, MarketNo, Outcome, Shares, Word};
 use crate::json::Writer;
@@ -65,14 +65,15 @@ impl Reader {
                 marks.extend(last.unwrap_or_default());
                 continue;
             };
-            let mut holders = self.holders_of_tokens(market, with_pnl);
             for outcome in [Outcome::Zero, Outcome::One] {
                 let last = last.map(|marks| marks[outcome.index()]);
-                let holders = &mut holders[outcome.index()];
                 let behind = |holder: &Holder<'_>| last.is_none_or(|last| last < holder.mark());
-                holders.retain(|holder| smallest <= holder.amount && behind(holder));
-                more |= start.limit < holders.len();
-                let page = page_of(holders, 0, start.limit, |one, other| one.mark().cmp(&other.mark()));
+                let holders = self.holders_of_token(market, outcome, with_pnl);
+                let listed = holders.filter(|holder| smallest <= holder.amount && behind(holder));
+                let by_mark = |one: &Holder<'_>, other: &Holder<'_>| one.mark().cmp(&other.mark());
+                let found = page_of(listed, 0, start.limit + 1, by_mark);
+                more |= start.limit < found.len();
+                let page = &found[..found.len().min(start.limit)];
                 marks.push(page.last().map(Holder::mark).or(last).unwrap_or_default());
                 if !page.is_empty() || last.is_none() {
                     self.write_holders(json, (market, outcome), page, with_pnl);
@@ -88,19 +89,18 @@ impl Reader {
         Ok(())
     }
 
-    /// Who holds each token of a market: what a wallet has more of it than of the other, or all of it.
-    fn holders_of_tokens(&self, market: MarketNo, gross: bool) -> [Vec<Holder<'_>>; 2] {
-        let mut holders = [Vec::new(), Vec::new()];
-        for holding in self.model().holdings().of_market(market) {
-            for outcome in [Outcome::Zero, Outcome::One] {
-                let other = if gross { Shares::ZERO } else { holding.lot(outcome.other()).shares };
-                let amount = holding.lot(outcome).shares.saturating_sub(other);
-                if !amount.is_zero() {
-                    holders[outcome.index()].push(Holder { holding, amount });
-                }
-            }
-        }
-        holders
+    /// Who holds a token of a market: what a wallet has more of it than of the other, or all of it.
+    fn holders_of_token(
+        &self,
+        market: MarketNo,
+        outcome: Outcome,
+        gross: bool,
+    ) -> impl Iterator<Item = Holder<'_>> {
+        let holders = self.model().holdings().of_market(market).map(move |holding| {
+            let other = if gross { Shares::ZERO } else { holding.lot(outcome.other()).shares };
+            Holder { holding, amount: holding.lot(outcome).shares.saturating_sub(other) }
+        });
+        holders.filter(|holder| !holder.amount.is_zero())
     }
 
     fn write_holders(

@@ -6,7 +6,7 @@ use super::super::params::{Params, missing};
 use super::super::positions::{DIRECTIONS, Narrowed};
 use super::paging::{LIMIT, Start, conditions, events, params};
 use super::{PLACES, unrealized, write_sum};
-use crate::catalog::Direction;
+use crate::catalog::{Direction, page_of};
 use crate::domain::{MarketNo, Outcome};
 use crate::json::{Writer, date};
 use crate::wallet::{Atto, Figures, Holding, Lot, rounded};
@@ -164,30 +164,29 @@ impl Reader {
         params.flag("include_archived")?;
         let passing = Passing::of(self, &params, status)?;
         let behind = start.after::<4>()?;
-        let mut passed = Vec::new();
         // Of a market that has many holders the prices are looked up once.
         let mut last: Option<(MarketNo, [u32; 2])> = None;
-        for holding in self.holdings_v2(&params, &passing.narrowed)? {
+        let lots = self.holdings_v2(&params, &passing.narrowed)?.flat_map(|holding| {
             let now = |outcome| self.price_now(self.market(holding.market), outcome);
             let prices = match last {
                 Some((market, prices)) if market == holding.market => prices,
                 _ => [Outcome::Zero, Outcome::One].map(now),
             };
             last = Some((holding.market, prices));
-            for outcome in [Outcome::Zero, Outcome::One] {
-                if let Some(key) = self.key_v2(&passing, sort, holding, outcome, prices[outcome.index()]) {
-                    passed.push(Passed { key, holding, outcome });
-                }
-            }
-        }
-        if let Some(behind) = behind {
-            passed.retain(|passed| order(&passed.mark(), &behind, direction).is_gt());
-        }
-        let more = passed.len() > start.limit;
+            [Outcome::Zero, Outcome::One].map(|outcome| (holding, outcome, prices[outcome.index()]))
+        });
+        let passed = lots.filter_map(|(holding, outcome, price_millionths)| {
+            let key = self.key_v2(&passing, sort, holding, outcome, price_millionths)?;
+            Some(Passed { key, holding, outcome })
+        });
+        let listed = passed.filter(|passed| {
+            behind.as_ref().is_none_or(|behind| order(&passed.mark(), behind, direction).is_gt())
+        });
         let by = |one: &Passed<'_>, other: &Passed<'_>| order(&one.mark(), &other.mark(), direction);
-        let page = super::super::page_of(&mut passed, 0, start.limit, by);
+        let found = page_of(listed, 0, start.limit + 1, by);
+        let page = &found[..found.len().min(start.limit)];
         let mark = |passed: &Passed<'_>| passed.mark().to_vec();
-        let next = page.last().filter(|_| more).map(mark);
+        let next = page.last().filter(|_| start.limit < found.len()).map(mark);
         start.write(json, page, next, mark, |json, passed| {
             self.write_position_v2(json, passed);
             Ok(())
@@ -220,16 +219,20 @@ impl Reader {
     }
 
     /// The holdings that a request is about.
-    fn holdings_v2(&self, params: &Params<'_>, narrowed: &Narrowed) -> Result<Vec<&Holding>, Refused> {
+    fn holdings_v2<'a>(
+        &'a self,
+        params: &Params<'_>,
+        narrowed: &'a Narrowed,
+    ) -> Result<Box<dyn Iterator<Item = &'a Holding> + 'a>, Refused> {
         if let Some(user) = params.user_filter()? {
-            let wallet = self.wallet_at(&user);
-            return Ok(wallet.into_iter().flat_map(|wallet| self.holdings_of(wallet, narrowed)).collect());
+            let wallet = self.wallet_at(&user).into_iter();
+            return Ok(Box::new(wallet.flat_map(|wallet| self.holdings_of(wallet, narrowed))));
         }
         match conditions(params)?.as_deref() {
             Some([_]) => {
-                let titled = |market: &&MarketNo| self.is_titled(**market, narrowed);
+                let titled = move |market: &&MarketNo| self.is_titled(**market, narrowed);
                 let markets = narrowed.markets.iter().flatten().filter(titled);
-                Ok(markets.flat_map(|&market| self.model().holdings().of_market(market)).collect())
+                Ok(Box::new(markets.flat_map(|&market| self.model().holdings().of_market(market))))
             }
             Some(several) => {
                 let got = format!("{} conditions", several.len());

@@ -6,9 +6,10 @@ use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused};
 use super::super::super::bars::HOUR_S;
 use super::super::params::{Params, invalid};
-use super::super::standing::{OrderBy, PERIODS, best_of, category};
+use super::super::standing::{OrderBy, PERIODS, category};
 use super::paging::{LIMIT, Start, params};
 use super::{PLACES, write_sum};
+use crate::catalog::page_of;
 use crate::domain::{Address, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{HOURS_KEPT, Period, Totals, rounded};
@@ -92,7 +93,7 @@ impl Reader {
                 by_keys.then_with(|| row.address.cmp(address.unwrap_or(&Address::ZERO))).is_gt()
             })
         };
-        let page = best_of(on_board().filter(behind), start.limit + 1, higher);
+        let page = page_of(on_board().filter(behind), 0, start.limit + 1, higher);
         let shown = &page[..page.len().min(start.limit)];
         // Those with equal keys share a rank. Nobody is above the first page.
         let first = shown.first().filter(|_| after.is_some());
