@@ -224,8 +224,12 @@ pub struct Catalog {
     events: Vec<Event>,
     markets: Vec<Market>,
     event_ids: HashMap<String, u32>,
-    event_slugs: Slugs,
-    market_slugs: Slugs,
+    event_slugs: Names,
+    market_slugs: Names,
+    /// By who made an event, and who made and who submitted a market, as their texts name them.
+    event_creators: Creators,
+    market_creators: Creators,
+    market_submitters: Creators,
     pub(super) event_order: BTreeSet<(KeptValue, u32)>,
     pub(super) market_order: BTreeSet<(u64, u32)>,
     /// By kind.
@@ -240,8 +244,11 @@ impl Default for Catalog {
             events: Vec::new(),
             markets: Vec::new(),
             event_ids: HashMap::new(),
-            event_slugs: Slugs::default(),
-            market_slugs: Slugs::default(),
+            event_slugs: Names::default(),
+            market_slugs: Names::default(),
+            event_creators: Creators::default(),
+            market_creators: Creators::default(),
+            market_submitters: Creators::default(),
             event_order: BTreeSet::new(),
             market_order: BTreeSet::new(),
             shelves: ItemKind::ALL.map(Shelf::new),
@@ -308,6 +315,16 @@ impl Catalog {
         self.market_slugs.of(slug)
     }
 
+    /// The events whose text names this wallet or site as their creator, in any case of letters.
+    pub(super) fn events_by_creator(&self, creator: &str) -> impl Iterator<Item = u32> {
+        self.event_creators.of(creator)
+    }
+
+    /// The markets whose text names this wallet or site as creator or submitter, in any case of letters; some twice.
+    pub(super) fn markets_by_creator(&self, creator: &str) -> impl Iterator<Item = u32> {
+        self.market_creators.of(creator).chain(self.market_submitters.of(creator))
+    }
+
     /// Takes the new or changed text of event `number`; `texts` has it already.
     pub fn put_event(&mut self, number: u32, texts: &dyn Texts) {
         let source = Source::Event(number);
@@ -321,6 +338,7 @@ impl Catalog {
         }
         let event = &mut self.events[number as usize];
         self.event_slugs.change(number, &event.facts.slug, &facts.slug);
+        self.event_creators.change(number, event.facts.creator.as_deref(), facts.creator.as_deref());
         event.facts = facts;
         for ((shelf, items), spans) in self.shelves.iter_mut().zip(&mut event.items).zip(&event.facts.spans) {
             shelf.forget(source, items, texts);
@@ -343,6 +361,12 @@ impl Catalog {
         let market = &mut self.markets[number as usize];
         let facts = MarketFacts::parse(texts.text(source));
         self.market_slugs.change(number, &market.facts.slug, &facts.slug);
+        self.market_creators.change(number, market.facts.creator.as_deref(), facts.creator.as_deref());
+        self.market_submitters.change(
+            number,
+            market.facts.submitted_by.as_deref(),
+            facts.submitted_by.as_deref(),
+        );
         (market.facts, market.event) = (facts, event);
         let shelf = &mut self.shelves[ItemKind::Tag as usize];
         shelf.forget(source, &market.tags, texts);
@@ -505,16 +529,16 @@ fn amount(amount: u64) -> Option<Value<'static>> {
     Some(Value::Number(amount))
 }
 
-/// Rows by slug. A slug should name one row; if it names several, all are found.
+/// Rows by name. A slug should name one row; if it names several, all are found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Slugs(HashMap<String, Vec<u32>>);
+struct Names(HashMap<String, Vec<u32>>);
 
-impl Slugs {
-    fn of(&self, slug: &str) -> impl Iterator<Item = u32> {
-        self.0.get(slug).into_iter().flatten().copied()
+impl Names {
+    fn of(&self, name: &str) -> impl Iterator<Item = u32> + use<'_> {
+        self.0.get(name).into_iter().flatten().copied()
     }
 
-    /// Changes the slug of row `number`; no row is found by an empty one.
+    /// Changes the name of row `number`; no row is found by an empty one.
     fn change(&mut self, number: u32, old: &str, new: &str) {
         if old == new {
             return;
@@ -529,6 +553,24 @@ impl Slugs {
             let rows = self.0.entry(new.to_owned()).or_default();
             let place = rows.partition_point(|row| *row < number);
             rows.insert(place, number);
+        }
+    }
+}
+
+/// Rows by who made them, which is found in any case of letters.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Creators(Names);
+
+impl Creators {
+    fn of(&self, creator: &str) -> impl Iterator<Item = u32> + use<'_> {
+        self.0.of(&creator.to_ascii_lowercase())
+    }
+
+    /// Changes who made row `number`.
+    fn change(&mut self, number: u32, old: Option<&str>, new: Option<&str>) {
+        let name = |creator: Option<&str>| creator.unwrap_or_default().to_ascii_lowercase();
+        if old != new {
+            self.0.change(number, &name(old), &name(new));
         }
     }
 }

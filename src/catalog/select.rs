@@ -1,8 +1,8 @@
 //! Which rows a list shows: filters on parsed facts, then one page.
 //!
-//! A filter starts from a list of rows where it can (ids, slugs, tags, series, events), and
-//! examines every row only if it has nothing but flags, creators and ranges. Rows given by ids come
-//! in the order of the page, not in the order of those ids.
+//! A filter starts from a list of rows where it can (ids, slugs, tags, series, events, creators), and
+//! examines every row only if it has nothing but flags and ranges, or what most rows have. Rows given by
+//! ids come in the order of the page, not in the order of those ids.
 
 use std::collections::BTreeSet;
 
@@ -172,23 +172,39 @@ impl Catalog {
     /// The events of this wallet or site, by number.
     #[must_use]
     pub fn events_of(&self, creator: &str) -> BTreeSet<u32> {
-        let of = |event: &u32| self.event_is_of(self.event(*event), creator);
-        (0..count(self.events())).filter(of).collect()
+        self.events_with_creator(creator).collect()
     }
 
     /// The markets of this wallet or site, by number.
     #[must_use]
     pub fn markets_of(&self, creator: &str) -> BTreeSet<u32> {
-        let of = |market: &u32| self.market_is_of(self.market(*market), creator);
-        (0..count(self.markets())).filter(of).collect()
+        self.markets_with_creator(creator).collect()
+    }
+
+    /// The events of [`Self::events_of`], some twice.
+    fn events_with_creator(&self, creator: &str) -> impl Iterator<Item = u32> {
+        let of_markets = self.markets_by_creator(creator).filter_map(|market| self.market(market).event);
+        self.events_naming(creator).chain(of_markets)
+    }
+
+    /// The markets of [`Self::markets_of`], some twice.
+    fn markets_with_creator(&self, creator: &str) -> impl Iterator<Item = u32> {
+        let of_events = self.events_naming(creator).flat_map(|event| self.event(event).markets());
+        self.markets_by_creator(creator).chain(of_events)
+    }
+
+    /// The events whose own text or one of whose creators names this wallet or site, some twice.
+    fn events_naming(&self, creator: &str) -> impl Iterator<Item = u32> {
+        let shelf = self.shelf(ItemKind::Creator);
+        let is = |number: &u32| item_names(shelf.item(*number), creator);
+        // Creators are few beside what they made.
+        let items: Vec<u32> = shelf.in_order().iter().map(|(_, number)| *number).filter(is).collect();
+        self.events_by_creator(creator).chain(items.into_iter().flat_map(|item| shelf.item(item).events()))
     }
 
     fn event_names(&self, event: &Event, creator: &str) -> bool {
         let is = |name: &str| name.eq_ignore_ascii_case(creator);
-        let of_item = |number: &u32| {
-            let item = self.shelf(ItemKind::Creator).item(*number);
-            is(&item.key) || item.shown().is_some_and(|shown| is(&shown.slug) || is(&shown.label))
-        };
+        let of_item = |number: &u32| item_names(self.shelf(ItemKind::Creator).item(*number), creator);
         event.facts.creator.as_deref().is_some_and(is) || event.creators().iter().any(of_item)
     }
 
@@ -202,12 +218,12 @@ impl Catalog {
             .clone()
             .or_else(|| filter.series.first().map(|series| of(ItemKind::Series, series)))
             .or_else(|| self.rare_tags(filter).map(|tags| of(ItemKind::Tag, tags)))
+            .or_else(|| few(self.events_with_creator(filter.creator.as_deref()?), self.events().len()))
     }
 
     /// The tags that a row has to have one of, unless so many have them that to list those takes longer than to look at
     /// every row.
     fn rare_tags<'f>(&self, filter: &'f Filter) -> Option<&'f BTreeSet<u32>> {
-        const PART: usize = 8;
         let tags = filter.tags.first()?;
         let items = || tags.iter().map(|tag| self.shelf(ItemKind::Tag).item(*tag));
         let [events, markets] = [self.events().len() / PART, self.markets().len() / PART];
@@ -227,7 +243,9 @@ impl Catalog {
             markets
         };
         let only = filter.only.clone();
-        only.or_else(|| filter.events.as_ref().map(of_events)).or_else(|| self.rare_tags(filter).map(of_tags))
+        only.or_else(|| filter.events.as_ref().map(of_events))
+            .or_else(|| self.rare_tags(filter).map(of_tags))
+            .or_else(|| few(self.markets_with_creator(filter.creator.as_deref()?), self.markets().len()))
     }
 
     fn event_passes(&self, number: u32, filter: &Filter) -> bool {
@@ -253,9 +271,11 @@ impl Catalog {
     fn market_passes(&self, number: u32, filter: &Filter) -> bool {
         let market = self.market(number);
         let facts = &market.facts;
-        let of_event = market.event.map_or(&[][..], |event| self.event(event).tags());
-        let tagged =
-            |tags: &BTreeSet<u32>| market.tags().iter().chain(of_event).any(|tag| tags.contains(tag));
+        // The event is only looked at where tags are asked for: it lies elsewhere.
+        let of_event = || market.event.map_or(&[][..], |event| self.event(event).tags());
+        let tagged = |tags: &BTreeSet<u32>| {
+            !tags.is_empty() && market.tags().iter().chain(of_event()).any(|tag| tags.contains(tag))
+        };
         is(filter.active, !facts.inactive)
             && is(filter.closed, market.is_closed())
             && is(filter.archived, facts.archived)
@@ -271,6 +291,21 @@ impl Catalog {
             && filter.end.holds(micros(self.date_of_market(number, Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.market_is_of(market, creator))
     }
+}
+
+/// The part of all rows from which on it takes longer to list some than to look at every one.
+const PART: usize = if cfg!(test) { 2 } else { 8 };
+
+/// These rows of so many, each once, unless they are so many that to list them takes longer than to look at every row.
+fn few(rows: impl Iterator<Item = u32>, all: usize) -> Option<BTreeSet<u32>> {
+    let most = all / PART;
+    let rows: Vec<u32> = rows.take(most + 1).collect();
+    (rows.len() <= most).then(|| rows.into_iter().collect())
+}
+
+fn item_names(item: &Item, creator: &str) -> bool {
+    let is = |name: &str| name.eq_ignore_ascii_case(creator);
+    is(&item.key) || item.shown().is_some_and(|shown| is(&shown.slug) || is(&shown.label))
 }
 
 fn market_names(market: &Market, creator: &str) -> bool {

@@ -138,6 +138,9 @@ impl Words {
     fn market(&self, number: usize) -> String {
         let mut text = self.common(number);
         text["closed"] = json!(self.flag(3));
+        if self.flag(6) {
+            text["submitted_by"] = text["creator"].take();
+        }
         text["clobTokenIds"] = if self.flag(5) { json!(["1", "2"]) } else { Json::Null };
         if let Some(title) = self.title {
             text["question"] = json!(format!("T{title}"));
@@ -295,7 +298,7 @@ fn ids(text: &Json, name: &str) -> Vec<String> {
 }
 
 fn named(text: &Json) -> Option<String> {
-    text["creator"].as_str().map(str::to_owned)
+    text["creator"].as_str().or(text["submitted_by"].as_str()).map(str::to_owned)
 }
 
 impl Plain {
@@ -541,6 +544,13 @@ proptest! {
     ) {
         let (catalog, plain) = done(&acts);
         for question in &questions {
+            if let Some(creator) = &question.filter(&catalog, true).creator {
+                let of = |event: &u32| catalog.event_is_of(catalog.event(*event), creator);
+                prop_assert!(catalog.events_of(creator).into_iter().eq((0..number(plain.events.len())).filter(of)));
+                let of = |market: &u32| catalog.market_is_of(catalog.market(*market), creator);
+                let markets = (0..number(plain.markets.len())).filter(of);
+                prop_assert!(catalog.markets_of(creator).into_iter().eq(markets));
+            }
             let page = question.page();
             let events = catalog.list_events(&question.filter(&catalog, true), &page, NOW);
             prop_assert_eq!(events, question.answer(&plain, true), "events: {:?}", question);
