@@ -110,7 +110,7 @@ impl Reader {
                 let catalog = self.index.catalog();
                 let mut tags = catalog.shelf(ItemKind::Tag).by_slug(&slug);
                 let tag = tags.find(|tag| scope.has_item(catalog, ItemKind::Tag, *tag)).ok_or(NO_SLUG)?;
-                self.write_item(json, ItemKind::Tag, tag, &scope);
+                self.write_item(json, ItemKind::Tag, tag, ANSWER_BYTES_MAX, &scope);
                 Ok(())
             }
             _ => Err(ask::no_route()),
@@ -170,7 +170,7 @@ impl Reader {
         let by_slug = || if kind == ItemKind::Series { shelf.by_slug(&id).next() } else { None };
         let item = shelf.by_key(&id).or_else(by_slug);
         let item = item.filter(|item| scope.has_item(catalog, kind, *item)).ok_or(NO_ID)?;
-        self.write_item(json, kind, item, &scope);
+        self.write_item(json, kind, item, ANSWER_BYTES_MAX, &scope);
         Ok(())
     }
 }

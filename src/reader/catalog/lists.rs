@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use super::super::ask::{Asked, Refused, TOKEN_RULE, WORD_RULE, token_id};
-use super::market_form;
 use super::params::{List, Params, TAG_RULE, invalid, write_cursor};
 use super::scope::Scope;
+use super::{market_form, too_long};
 use crate::catalog::{
     CREATOR_COLUMNS, Catalog, Columns, EVENT_COLUMNS, Filter, Item, MARKET_COLUMNS, Mark, Page,
     SERIES_COLUMNS, TAG_COLUMNS,
@@ -53,10 +53,10 @@ impl Reader {
         params.flags_without_effect(&["include_chat", "include_template"])?;
         let list = |page: &Page| catalog.list_events(&filter, page, asked.now());
         let scope = Scope::of(asked)?;
-        let write = |json: &mut Writer<'_>, event| self.write_event_of_list(json, event, &scope);
+        let least = |event| self.summary_bytes(event);
+        let write = |json: &mut Writer<'_>, event, room| self.write_event_of_list(json, event, room, &scope);
         let mark = |event| catalog.mark_at_event(event, &page.columns, asked.now());
-        write_page(json, (paging, EVENTS.0), &page, list, mark, write);
-        Ok(())
+        write_page(asked, json, (paging, EVENTS.0), &page, list, mark, Row { least, write })
     }
 
     /// GET /markets in the catalog's form, and /markets/keyset, which leaves out what does not trade unless it is asked
@@ -88,10 +88,10 @@ impl Reader {
         filter.only = self.markets_named(params)?;
         let list = |page: &Page| catalog.list_markets(&filter, page, asked.now());
         let scope = Scope::of(asked)?;
-        let write = |json: &mut Writer<'_>, market| self.write_catalog_market(json, market, form, &scope);
+        let least = |market| self.market_bytes(market);
+        let write = |json: &mut Writer<'_>, market, _| self.write_catalog_market(json, market, form, &scope);
         let mark = |market| catalog.mark_at_market(market, &page.columns, asked.now());
-        write_page(json, (paging, MARKETS.0), &page, list, mark, write);
-        Ok(())
+        write_page(asked, json, (paging, MARKETS.0), &page, list, mark, Row { least, write })
     }
 
     /// GET /tags, /series, /events/creators.
@@ -141,8 +141,14 @@ impl Reader {
                 })
         };
         let rows = catalog.list_items(kind, &page, passes);
-        write_rows(json, rows, |json, item| self.write_item(json, kind, item, &scope));
-        Ok(())
+        let least = |item| self.item_bytes(kind, item);
+        // The events of series share what room there is.
+        let mut left = rows.len();
+        let write = |json: &mut Writer<'_>, item, room: usize| {
+            self.write_item(json, kind, item, room / left, &scope);
+            left -= 1;
+        };
+        write_rows(asked, json, &rows, Row { least, write })
     }
 
     /// The filters that events and markets share.
@@ -232,23 +238,33 @@ impl Paging {
 /// A page by cursor ends when it has so many bytes.
 const KEYSET_BYTES: usize = ANSWER_BYTES_MAX / 4;
 
+/// How a row of a list is written.
+struct Row<L, W> {
+    /// About how long it is where there is no room for more.
+    least: L,
+    /// Writes it, with about how many bytes there are for it.
+    write: W,
+}
+
 /// Lists a page and writes it.
 fn write_page(
+    asked: &Asked<'_>,
     json: &mut Writer<'_>,
     (paging, name): (Paging, &'static str),
     page: &Page,
     list: impl Fn(&Page) -> Vec<u32>,
     mark: impl Fn(u32) -> Mark,
-    mut write: impl FnMut(&mut Writer<'_>, u32),
-) {
+    mut row: Row<impl Fn(u32) -> usize, impl FnMut(&mut Writer<'_>, u32, usize)>,
+) -> Result<(), Refused> {
     match paging {
-        Paging::Offset => write_rows(json, list(page), write),
+        Paging::Offset => write_rows(asked, json, &list(page), row),
         Paging::Keyset => {
             let rows = list(&Page { limit: page.limit + 1, ..page.clone() });
             json.open_object().key(name).open_array();
             let mut shown = 0;
-            for row in rows.iter().take(page.limit) {
-                write(json, *row);
+            for number in rows.iter().take(page.limit) {
+                let room = ANSWER_BYTES_MAX - json.bytes();
+                (row.write)(json, *number, room);
                 shown += 1;
                 // A page of large rows is shorter.
                 if KEYSET_BYTES < json.bytes() {
@@ -260,20 +276,34 @@ fn write_page(
                 write_cursor(json.key("next_cursor"), &mark(rows[shown - 1]), page, name);
             }
             json.close_object();
+            Ok(())
         }
     }
 }
 
-/// Writes a page's rows, until the answer is larger than any may be; the caller refuses it then.
-fn write_rows(json: &mut Writer<'_>, rows: Vec<u32>, mut write: impl FnMut(&mut Writer<'_>, u32)) {
+/// Writes a page's rows, each with the room that the least of those behind it leaves. A page that has no room for that
+/// is refused before anything is written; what grows beyond all the same is refused by the caller.
+fn write_rows(
+    asked: &Asked<'_>,
+    json: &mut Writer<'_>,
+    rows: &[u32],
+    mut row: Row<impl Fn(u32) -> usize, impl FnMut(&mut Writer<'_>, u32, usize)>,
+) -> Result<(), Refused> {
+    let mut behind: usize = rows.iter().map(|number| (row.least)(*number)).sum();
+    if ANSWER_BYTES_MAX < behind {
+        return Err(too_long(asked));
+    }
     json.open_array();
-    for row in rows {
-        write(json, row);
+    for number in rows {
+        behind -= (row.least)(*number);
+        let room = ANSWER_BYTES_MAX.saturating_sub(json.bytes() + behind);
+        (row.write)(json, *number, room);
         if ANSWER_BYTES_MAX < json.bytes() {
             break;
         }
     }
     json.close_array();
+    Ok(())
 }
 
 /// Texts that have to be 32 bytes in hex.

@@ -17,7 +17,8 @@
 //!   are of all of them.
 //! - Tags, series and creators are objects, whatever the text has: strict clients refuse a page for one that is a string.
 //! - `creationDate` is left out of a list's items, and an event within a market or a series has neither tags, markets,
-//!   series, creators nor metadata. Nor has one in a list that would be longer than [`EVENT_OF_LIST_BYTES`].
+//!   series, creators nor metadata. Nor has one in a list that would be longer than [`EVENT_OF_LIST_BYTES`],
+//!   or for which the other rows of its page leave no room.
 
 use super::super::books::shown_bests;
 use super::super::trades::base_fee;
@@ -31,12 +32,15 @@ use crate::domain::{ItemKind, MarketNo, Outcome, TimeMs, TokenId, Word};
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
-/// A series has its newest events by their ids with it, for its page to stay small whatever comes every five minutes;
-/// all of them are in `/events?series_slug=`, which begins with these.
+/// A series has its newest events by their ids with it, for its page to stay small whatever comes every five minutes,
+/// and fewer if the answer has no room for these; all of them are in `/events?series_slug=`, which begins with these.
 const EVENTS_OF_SERIES_MAX: usize = 100;
 
 /// How long an event of a list is about, for a page always to have room for one: half of what an answer may have.
 const EVENT_OF_LIST_BYTES: usize = ANSWER_BYTES_MAX / 2;
+
+/// About how long is what is put into each imported text.
+const ADDED_BYTES: usize = 1_000;
 
 /// How much of an event is shown.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -151,7 +155,6 @@ impl Reader {
 
     /// How long a hit of a search is about, as it is listed: its imported texts, and what is put into each.
     pub(in crate::reader) fn hit_bytes(&self, hit: Hit, scope: &Scope) -> usize {
-        const ADDED_BYTES: usize = 1_000;
         let of_market = |market: u32| self.market(MarketNo(market)).text.len() + ADDED_BYTES;
         match hit {
             Hit::Market(market) => of_market(market),
@@ -166,11 +169,35 @@ impl Reader {
         }
     }
 
-    /// An event of a list.
-    pub(super) fn write_event_of_list(&self, json: &mut Writer<'_>, event: u32, scope: &Scope) {
-        let fits = self.hit_bytes(Hit::Event(event), scope) <= EVENT_OF_LIST_BYTES;
-        let form = if fits { EventForm::Listed } else { EventForm::Summary };
-        self.write_event(json, event, form, scope);
+    /// An event of a list, with its markets if there is room for them.
+    pub(super) fn write_event_of_list(&self, json: &mut Writer<'_>, event: u32, room: usize, scope: &Scope) {
+        let before = json.bytes();
+        if self.hit_bytes(Hit::Event(event), scope) <= room.min(EVENT_OF_LIST_BYTES) {
+            self.write_event(json, event, EventForm::Listed, scope);
+            if json.bytes() - before <= room {
+                return;
+            }
+            // It was longer than its texts are.
+            json.cut(before);
+        }
+        self.write_event(json, event, EventForm::Summary, scope);
+    }
+
+    /// About how long an event's summary is.
+    pub(super) fn summary_bytes(&self, event: u32) -> usize {
+        bytes_of(&self.index.catalog().event(event).facts.sheet)
+    }
+
+    /// About how long a market is that stands alone.
+    pub(super) fn market_bytes(&self, market: u32) -> usize {
+        let market = self.index.catalog().market(market);
+        bytes_of(&market.facts.sheet) + market.event.map_or(0, |event| self.summary_bytes(event))
+    }
+
+    /// About how long a tag, series or creator is, without a series' events.
+    pub(super) fn item_bytes(&self, kind: ItemKind, item: u32) -> usize {
+        let shown = self.index.catalog().shelf(kind).item(item).shown();
+        shown.map_or(0, |shown| bytes_of(&shown.sheet))
     }
 
     pub(super) fn write_event(&self, json: &mut Writer<'_>, number: u32, form: EventForm, scope: &Scope) {
@@ -338,16 +365,31 @@ impl Reader {
         json.close_array();
     }
 
-    /// A tag, series or creator by itself; a series has its newest events.
-    pub(super) fn write_item(&self, json: &mut Writer<'_>, kind: ItemKind, number: u32, scope: &Scope) {
+    /// A tag, series or creator by itself; a series has its newest events, as many as there is room for.
+    pub(super) fn write_item(
+        &self,
+        json: &mut Writer<'_>,
+        kind: ItemKind,
+        number: u32,
+        room: usize,
+        scope: &Scope,
+    ) {
         let catalog = self.index.catalog();
         self.write_copy(json, kind, number);
         if kind == ItemKind::Series {
             json.key("events").open_array();
             let events = catalog.shelf(kind).item(number).events();
             let events = events.filter(|event| scope.has_event(catalog, *event));
-            for event in catalog.newest_of(events, EVENTS_OF_SERIES_MAX) {
-                self.write_event(json, event, EventForm::Summary, scope);
+            let newest = catalog.newest_of(events, EVENTS_OF_SERIES_MAX);
+            let mut room = room.saturating_sub(self.item_bytes(kind, number));
+            let fits = |event: &&u32| {
+                let rest = room.checked_sub(self.summary_bytes(**event));
+                room = rest.unwrap_or(room);
+                rest.is_some()
+            };
+            let count = newest.iter().rev().take_while(fits).count();
+            for event in &newest[newest.len() - count..] {
+                self.write_event(json, *event, EventForm::Summary, scope);
             }
             json.close_array();
         }
@@ -369,6 +411,12 @@ impl Reader {
             );
         }
     }
+}
+
+/// About how long an object is with what [`write_kept`] writes of its text.
+fn bytes_of(sheet: &Sheet) -> usize {
+    let kept: u64 = sheet.kept().iter().map(|run| u64::from(run.bytes())).sum();
+    ADDED_BYTES + usize::try_from(kept).expect("texts are in memory")
 }
 
 fn write_kept(json: &mut Writer<'_>, sheet: &Sheet, text: &str) {

@@ -6,12 +6,18 @@ use crate::journal::layout::{MarketMode, MarketText, Resolved};
 use serde_json::json;
 
 impl Exchange {
-    /// Adds these markets to the event of rain, each with a text of some 256 KiB.
-    fn open_long_markets(&mut self, numbers: std::ops::Range<u32>) {
+    /// Adds the next event, with this id and what else its text says.
+    fn open_event(&mut self, event: u32, id: u32, more: &str) {
+        let text = format!(r#"{{"id":"{id}","slug":"e{id}","title":"E{id}"{more}}}"#);
+        self.says(EventText { time: TimeMs(1), event, text });
+    }
+
+    /// Adds these markets to an event, each with a text of some 256 KiB.
+    fn open_long_markets(&mut self, event: u32, numbers: std::ops::Range<u32>) {
         let text = format!(r#"{{"question":"Long?","description":"{}"}}"#, "x".repeat(260_000));
         for market in numbers.map(MarketNo) {
             self.open_market(market, "{}");
-            self.says(MarketText { time: self.time(), market, event: Some(0), text: text.clone() });
+            self.says(MarketText { time: self.time(), market, event: Some(event), text: text.clone() });
         }
     }
 
@@ -28,10 +34,10 @@ fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
     let text = r#"{"id":"76","slug":"before","title":"Before"}"#;
     exchange.says(EventText { time: TimeMs(1), event: 1, text: text.into() });
     let whole = |exchange: &mut Exchange| exchange.reads("/events/77")["markets"].as_array().map(Vec::len);
-    exchange.open_long_markets(2..30);
+    exchange.open_long_markets(0, 2..30);
     assert_eq!(whole(&mut exchange), Some(29));
     assert_eq!(exchange.reads("/events?limit=1")[0]["markets"].as_array().map(Vec::len), Some(29));
-    exchange.open_long_markets(30..40);
+    exchange.open_long_markets(0, 30..40);
     assert_eq!(whole(&mut exchange), Some(39), "one answer has room for it");
     let listed = |exchange: &mut Exchange| {
         let first = exchange.reads("/events?limit=1&ascending=false");
@@ -49,7 +55,7 @@ fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
     for absent in ["markets", "tags", "series"] {
         assert!(short.get(absent).is_none(), "{absent}");
     }
-    exchange.open_long_markets(40..70);
+    exchange.open_long_markets(0, 40..70);
     assert_eq!(listed(&mut exchange)["id"], "77");
     for (target, field, got) in [("/events/77", "id", "77"), ("/events/slug/weather", "slug", "weather")] {
         let refused = exchange.refuses(target);
@@ -63,6 +69,59 @@ fn an_event_that_is_too_long_for_a_list_stands_there_without_its_markets() {
     let refused = exchange.refuses("/markets?event_id=77&limit=100");
     assert_eq!((&refused["field"], &refused["got"]), (&json!("limit"), &json!("100")));
     assert_eq!(exchange.reads("/markets?event_id=77&limit=9").as_array().map(Vec::len), Some(9));
+}
+
+#[test]
+fn events_for_which_a_page_has_no_room_stand_there_without_their_markets() {
+    let mut exchange = Exchange::opened();
+    // Each of the first four has 5.2 MB of markets, and an answer has 16.8 MB.
+    for (event, id) in (1..).zip(78..83) {
+        exchange.open_event(event, id, "");
+        let first = 20 * event - 18;
+        exchange.open_long_markets(event, first..if id < 82 { first + 20 } else { first + 1 });
+    }
+    let page = exchange.reads("/events?limit=100&ascending=true");
+    let shown: Vec<_> = page.as_array().expect("rows").iter().collect();
+    let shown: Vec<_> =
+        shown.iter().map(|event| (event["id"].as_str(), event["markets"].as_array().map(Vec::len))).collect();
+    let expected = [
+        ("77", Some(1)),
+        ("78", Some(20)),
+        ("79", Some(20)),
+        ("80", Some(20)),
+        ("81", None),
+        ("82", Some(1)),
+    ];
+    assert_eq!(shown, expected.map(|(id, markets)| (Some(id), markets)));
+    assert_eq!(exchange.reads("/events?limit=2&ascending=true&offset=4")[0]["markets"][19]["id"], "1081");
+}
+
+#[test]
+fn a_series_has_as_many_of_its_newest_events_as_an_answer_has_room_for() {
+    let mut exchange = Exchange::opened();
+    let long = format!(r#","description":"{}""#, "x".repeat(260_000));
+    for (event, id) in (1..).zip(101..171) {
+        let series = if id == 170 { 6 } else { 5 };
+        let more = format!(r#","series":[{{"id":"{series}","slug":"s{series}","title":"S"}}]{long}"#);
+        exchange.open_event(event, id, &more);
+    }
+    let ids = |series: &Value| {
+        let ids: Vec<u32> = column(series["events"].as_array().expect("events"), "id")
+            .iter()
+            .map(|id| id.parse().expect("a number"))
+            .collect();
+        (ids[0], *ids.last().expect("some"), ids.len())
+    };
+    assert_eq!(ids(&exchange.reads("/series/5")), (106, 169, 64), "of 69, in 16 MiB");
+    let listed = exchange.reads("/series?limit=100&ascending=true");
+    let of = |id: &str| listed.as_array().expect("rows").iter().find(|row| row["id"] == id).expect(id);
+    assert_eq!(ids(of("6")), (170, 170, 1));
+    let (_, newest, count) = ids(of("5"));
+    assert!(newest == 169 && (20..64).contains(&count), "{count}: its part of the page");
+    // Even the summaries of so many events are too long.
+    let refused = exchange.refuses("/events?limit=70");
+    assert_eq!((&refused["code"], &refused["field"]), (&json!("answer_too_long"), &json!("limit")));
+    assert_eq!(exchange.reads("/events?limit=60").as_array().map(Vec::len), Some(60));
 }
 
 #[test]
