@@ -167,9 +167,9 @@ impl Reader {
         let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
         let catalog = self.index.catalog();
         let shelf = catalog.shelf(kind);
-        let by_slug = || if kind == ItemKind::Series { shelf.by_slug(&id).next() } else { None };
-        let item = shelf.by_key(&id).or_else(by_slug);
-        let item = item.filter(|item| scope.has_item(catalog, kind, *item)).ok_or(NO_ID)?;
+        let is_in_scope = |item: &u32| scope.has_item(catalog, kind, *item);
+        let by_slug = || (kind == ItemKind::Series).then(|| shelf.by_slug(&id).find(is_in_scope)).flatten();
+        let item = shelf.by_key(&id).filter(is_in_scope).or_else(by_slug).ok_or(NO_ID)?;
         self.write_item(json, kind, item, ANSWER_BYTES_MAX, &scope);
         Ok(())
     }

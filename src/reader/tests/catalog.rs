@@ -125,6 +125,26 @@ fn a_series_has_as_many_of_its_newest_events_as_an_answer_has_room_for() {
 }
 
 #[test]
+fn a_series_is_found_by_a_slug_that_another_creators_series_has_too() {
+    let mut exchange = Exchange::opened();
+    for (event, id, creator) in [(1, 301, "alice"), (2, 302, "bob")] {
+        let series = format!(r#"[{{"id":"{id}","slug":"daily","title":"Daily"}}]"#);
+        exchange.open_event(event, id, &format!(r#","creator":"{creator}","series":{series}"#));
+    }
+    for (path, id) in [
+        ("/series/daily", "301"),
+        ("/series/daily?creator=alice", "301"),
+        ("/series/daily?creator=bob", "302"),
+        ("/series/302?creator=bob", "302"),
+    ] {
+        assert_eq!(exchange.reads(path)["id"], id, "{path}");
+    }
+    for path in ["/series/daily?creator=carol", "/series/301?creator=bob"] {
+        assert_eq!(exchange.sends(None, &format!("GET {path}"), "").0, 404, "{path}");
+    }
+}
+
+#[test]
 fn what_has_no_name_comes_last_in_both_directions() {
     let mut exchange = Exchange::opened();
     let text = r#"{"id":"78","slug":"air","title":"Air",
