@@ -36,12 +36,7 @@ impl Reader {
                 row.map_or(Collateral::ZERO, |row| row.cell).0
             }
             "CONDITIONAL" => {
-                let id = asked.token("token_id", no_market())?;
-                let token = self.index.token(&id).ok_or(no_market().about(
-                    "token_id",
-                    &asked.text("token_id")?.unwrap_or_default(),
-                    "a registered token",
-                ))?;
+                let token = self.token_of(asked, "token_id", no_market())?;
                 let held = wallet.map(|wallet| self.ledger.holding(wallet, token.market));
                 held.map_or(0, |held| held[token.outcome.index()].0)
             }

@@ -3,7 +3,7 @@
 use super::{Caller, ReadRequest, Reader, Token};
 use crate::domain::text::{parse_hex, parse_uuid};
 use crate::domain::time::MILLISECONDS_FROM;
-use crate::domain::{Address, ApiKey, ConditionId, OrderId, Reject, Side, TimeMs, TokenId};
+use crate::domain::{Address, ApiKey, ConditionId, MarketNo, OrderId, Reject, Side, TimeMs, TokenId};
 use crate::http::respond::retry_after_s;
 use crate::http::{Endpoint, query};
 use crate::journal::Fault;
@@ -15,6 +15,9 @@ use std::borrow::Cow;
 pub(super) const TOKEN_RULE: &str = "a token id in decimal";
 /// What conditions, orders and other words of 32 bytes are.
 pub(super) const WORD_RULE: &str = "0x and 64 hex digits";
+/// What names a market of this exchange, and what a token of one.
+const CONDITION_HERE: &str = "the condition of a market that is here";
+const TOKEN_HERE: &str = "a token of a market that is here";
 pub(super) const ADDRESS_RULE: &str = "0x and 40 hex digits";
 const KEY_RULE: &str = "a UUID";
 
@@ -335,7 +338,7 @@ impl<'a> Asked<'a> {
     }
 
     /// The token in the path.
-    pub(super) fn captured_token(&self) -> Result<TokenId, Refused> {
+    fn captured_token(&self) -> Result<TokenId, Refused> {
         let text = self.captured()?;
         token_id(text.as_bytes()).ok_or(no_market().about("token_id", &text, TOKEN_RULE))
     }
@@ -518,6 +521,32 @@ impl Reader {
     pub fn read_key(&mut self, body: &[u8], out: &mut Vec<u8>) -> Result<ApiKey, u16> {
         let key = self.bodies.key(&mut body.to_vec());
         key.map_err(|error| Refused::body(&error).tell(out))
+    }
+
+    /// The market and outcome of the token that a parameter names; one that is not known is refused with `unknown`.
+    pub(super) fn token_of(
+        &self,
+        asked: &Asked<'_>,
+        name: &'static str,
+        unknown: Refused,
+    ) -> Result<Token, Refused> {
+        let id = asked.token(name, unknown.clone())?;
+        self.index.token(&id).ok_or_else(|| {
+            let text = asked.text(name).ok().flatten().unwrap_or_default();
+            unknown.about(name, &text, TOKEN_HERE)
+        })
+    }
+
+    /// The market and outcome of the token in the path.
+    pub(super) fn token_of_path(&self, asked: &Asked<'_>) -> Result<Token, Refused> {
+        let token = self.index.token(&asked.captured_token()?);
+        token.ok_or_else(|| no_market().about("token_id", asked.request.capture, TOKEN_HERE))
+    }
+
+    /// The market of the condition in the path.
+    pub(super) fn market_of_path(&self, asked: &Asked<'_>) -> Result<MarketNo, Refused> {
+        let market = self.index.condition(&asked.captured_condition()?);
+        market.ok_or_else(|| no_market().about("condition_id", asked.request.capture, CONDITION_HERE))
     }
 
     /// The market and outcome of the token that `token_id` names, if it has a book.

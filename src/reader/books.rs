@@ -120,8 +120,7 @@ impl Reader {
 
     /// GET /last-trade-price.
     pub(super) fn last_trade_price(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let id = asked.token("token_id", no_book())?;
-        let token = self.index.token(&id).ok_or(no_book())?;
+        let token = self.token_of(asked, "token_id", no_book())?;
         let none = Refused::new(404, "no_trade", "no trade of the requested token id");
         let (price, side) = self.last_trade(token).ok_or(none)?;
         json.open_object().key("price").price_text(price).key("side").text(side.text()).close_object();

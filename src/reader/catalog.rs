@@ -42,8 +42,16 @@ pub(super) use scope::Scope;
 pub(super) use write::HitForm;
 use write::{MARKET_AS_EVENT, MarketForm};
 
-const NO_ID: Refused = Refused::not_found("id not found");
-const NO_SLUG: Refused = Refused::not_found("slug not found");
+/// Nothing has this id, or nothing of the creator that is asked for.
+fn no_id(id: &str) -> Refused {
+    Refused::not_found("id not found").about("id", id, "an id in the catalog, of the creator if one is named")
+}
+
+/// Nothing has this slug, or nothing of the creator that is asked for.
+fn no_slug(slug: &str) -> Refused {
+    const KNOWN: &str = "a slug in the catalog, of the creator if one is named";
+    Refused::not_found("slug not found").about("slug", slug, KNOWN)
+}
 
 impl Reader {
     /// Every route of the catalog.
@@ -64,7 +72,7 @@ impl Reader {
             }
             E::EventBySlug => {
                 let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
-                let event = self.event_by_slug(&slug, &scope).ok_or(NO_SLUG)?;
+                let event = self.event_by_slug(&slug, &scope).ok_or_else(|| no_slug(&slug))?;
                 self.write_whole_event(json, event, &scope);
                 Ok(())
             }
@@ -88,7 +96,8 @@ impl Reader {
                 let form = market_form(Params::of(asked.request.query))?;
                 let catalog = self.index.catalog();
                 let mut markets = catalog.markets_by_slug(&slug);
-                let market = markets.find(|market| scope.has_market(catalog, *market)).ok_or(NO_SLUG)?;
+                let market = markets.find(|market| scope.has_market(catalog, *market));
+                let market = market.ok_or_else(|| no_slug(&slug))?;
                 self.write_catalog_market(json, market, form, &scope);
                 Ok(())
             }
@@ -109,7 +118,8 @@ impl Reader {
                 let (slug, scope) = (captured(asked, "slug")?, Scope::of(asked)?);
                 let catalog = self.index.catalog();
                 let mut tags = catalog.shelf(ItemKind::Tag).by_slug(&slug);
-                let tag = tags.find(|tag| scope.has_item(catalog, ItemKind::Tag, *tag)).ok_or(NO_SLUG)?;
+                let tag = tags.find(|tag| scope.has_item(catalog, ItemKind::Tag, *tag));
+                let tag = tag.ok_or_else(|| no_slug(&slug))?;
                 self.write_item(json, ItemKind::Tag, tag, ANSWER_BYTES_MAX, &scope);
                 Ok(())
             }
@@ -125,13 +135,14 @@ impl Reader {
         let (id, scope) = (captured(asked, "id")?, Scope::of(asked)?);
         let catalog = self.index.catalog();
         if let Some(event) = catalog.event_by_id(&id) {
-            return if scope.has_event(catalog, event) { Ok(Hit::Event(event)) } else { Err(NO_ID) };
+            return if scope.has_event(catalog, event) { Ok(Hit::Event(event)) } else { Err(no_id(&id)) };
         }
         let Some(market) = id.strip_prefix(MARKET_AS_EVENT).filter(|market| is_number(market)) else {
-            return Err(if is_number(&id) { NO_ID } else { bad_id(&id, "a whole number") });
+            return Err(if is_number(&id) { no_id(&id) } else { bad_id(&id, "a whole number") });
         };
         let market = market.parse().ok().and_then(|market| catalog.market_by_id(market));
-        market.filter(|market| self.stands_as_event(*market, &scope)).map(Hit::Market).ok_or(NO_ID)
+        let market = market.filter(|market| self.stands_as_event(*market, &scope));
+        market.map(Hit::Market).ok_or_else(|| no_id(&id))
     }
 
     /// The event with this slug, or the market that has none and stands for one.
@@ -159,7 +170,7 @@ impl Reader {
                 condition.ok_or_else(|| bad_id(&id, "a whole number, or 0x and 64 hex digits"))?;
             self.index.condition(&condition).map(|MarketNo(market)| market)
         };
-        found.filter(|market| scope.has_market(catalog, *market)).ok_or(NO_ID)
+        found.filter(|market| scope.has_market(catalog, *market)).ok_or_else(|| no_id(&id))
     }
 
     /// A tag, series or creator by its id; a series also by its slug.
@@ -169,8 +180,8 @@ impl Reader {
         let shelf = catalog.shelf(kind);
         let is_in_scope = |item: &u32| scope.has_item(catalog, kind, *item);
         let by_slug = || (kind == ItemKind::Series).then(|| shelf.by_slug(&id).find(is_in_scope)).flatten();
-        let item = shelf.by_key(&id).filter(is_in_scope).or_else(by_slug).ok_or(NO_ID)?;
-        self.write_item(json, kind, item, ANSWER_BYTES_MAX, &scope);
+        let item = shelf.by_key(&id).filter(is_in_scope).or_else(by_slug);
+        self.write_item(json, kind, item.ok_or_else(|| no_id(&id))?, ANSWER_BYTES_MAX, &scope);
         Ok(())
     }
 }

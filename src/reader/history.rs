@@ -119,7 +119,7 @@ impl Span {
 impl Reader {
     /// GET /prices-history.
     pub(super) fn prices_history(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let token = self.index.token(&asked.token("market", no_book())?).ok_or(no_book())?;
+        let token = self.token_of(asked, "market", no_book())?;
         let interval = asked.text("interval")?;
         let seconds = |name| asked.time(name, bad_parameter()).map(|time| time.map(TimeMs::seconds));
         let wanted = Wanted {

@@ -3,7 +3,7 @@
 //! What trading or the operator can change (mode, tick, prices, winner) comes from the ledger; what
 //! an import said (question, dates, pictures, rewards) comes from the text's facts.
 
-use super::ask::{Asked, Refused, no_market};
+use super::ask::{Asked, Refused};
 use super::page::Looked;
 use super::terms::{write_instant, write_rewards};
 use super::trades::base_fee;
@@ -25,7 +25,7 @@ enum Form {
 impl Reader {
     /// GET /markets/{x} with a condition id.
     pub(super) fn clob_market(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
+        let market = self.market_of_path(asked)?;
         self.write_market(json, self.market(market), Form::Full);
         Ok(())
     }

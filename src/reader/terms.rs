@@ -1,17 +1,18 @@
 //! What a market charges and allows: the small answers that clients need to build an order.
 
+use super::Reader;
 use super::ask::{Asked, Refused, no_market};
 use super::trades::base_fee;
-use super::{Reader, Token};
 use crate::catalog::Rewards;
-use crate::domain::{FeeSchedule, Mode, TimeMs, TokenId};
+use crate::domain::{FeeSchedule, Mode, TimeMs};
+use crate::http::Endpoint;
 use crate::json::Writer;
 use crate::ledger::MarketRow;
 
 impl Reader {
     /// GET /tick-size.
     pub(super) fn tick_size(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&asked.token("token_id", no_market())?)?;
+        let row = self.market_of_token(asked)?;
         json.open_object().key("minimum_tick_size").ten_thousandths_number(row.tick.ten_thousandths());
         json.close_object();
         Ok(())
@@ -19,14 +20,17 @@ impl Reader {
 
     /// GET /neg-risk.
     pub(super) fn neg_risk(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&asked.token("token_id", no_market())?)?;
+        let row = self.market_of_token(asked)?;
         json.open_object().key("neg_risk").boolean(row.neg_risk).close_object();
         Ok(())
     }
 
     /// GET /fee-rate, with the token in the query or in the path.
-    pub(super) fn fee_rate(&self, id: TokenId, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&id)?;
+    pub(super) fn fee_rate(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
+        let row = match asked.endpoint() {
+            Endpoint::FeeRateOfToken => self.market(self.token_of_path(asked)?.market),
+            _ => self.market_of_token(asked)?,
+        };
         let fee = &row.fee;
         json.open_object().key("base_fee").number(base_fee(fee.rate)).key("fd");
         write_fee_descriptor(json, fee);
@@ -42,7 +46,7 @@ impl Reader {
 
     /// GET /markets-by-token/{id}.
     pub(super) fn market_by_token(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let row = self.market_of(&asked.captured_token()?)?;
+        let row = self.market(self.token_of_path(asked)?.market);
         json.open_object().key("condition_id").condition(&row.condition);
         json.key("primary_token_id").token(&row.tokens[0]);
         json.key("secondary_token_id").token(&row.tokens[1]).key("creator");
@@ -53,7 +57,7 @@ impl Reader {
 
     /// GET /clob-markets/{condition_id}: all of a market's terms under short names.
     pub(super) fn clob_market_info(&self, asked: &Asked<'_>, json: &mut Writer<'_>) -> Result<(), Refused> {
-        let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
+        let market = self.market_of_path(asked)?;
         let row = self.market(market);
         let facts = self.index.facts(market);
         let fee = base_fee(row.fee.rate);
@@ -107,9 +111,8 @@ impl Reader {
         json.text_or_null(self.index.facts(row.market).creator.as_deref());
     }
 
-    fn market_of(&self, id: &TokenId) -> Result<&MarketRow, Refused> {
-        let token: Token = self.index.token(id).ok_or(no_market())?;
-        Ok(self.market(token.market))
+    fn market_of_token(&self, asked: &Asked<'_>) -> Result<&MarketRow, Refused> {
+        Ok(self.market(self.token_of(asked, "token_id", no_market())?.market))
     }
 }
 

@@ -231,8 +231,17 @@ fn what_is_not_there_is_not_found_by_id_or_slug() {
     ] {
         let answer = site.get(path);
         assert_eq!(answer.status, 404, "{path}");
-        let body = json!({"type": "not found error", "error": error, "code": "not_found"});
-        assert_eq!(answer.json(), body, "{path}");
+        let body = answer.json();
+        assert_eq!(
+            (&body["type"], &body["code"]),
+            (&"not found error".into(), &"not_found".into()),
+            "{path}"
+        );
+        assert_eq!(body["error"], error, "{path}");
+        let (field, got) = (body["field"].as_str().unwrap(), body["got"].as_str().unwrap());
+        assert_eq!(error, format!("{field} not found"), "{path}");
+        assert!(path.split(['/', '?']).any(|part| part == got), "{path}: {got}");
+        assert!(body["allowed"].as_str().unwrap().ends_with("of the creator if one is named"), "{path}");
     }
     refused(&mut site, "/events/none", "id", "none", "a whole number");
     refused(&mut site, "/events/none/tags", "id", "none", "a whole number");

@@ -1,14 +1,24 @@
 use super::*;
 use crate::journal::layout::MarketMode;
 
+impl Exchange {
+    /// Sends a request, and looks at the status, the error and the field of its refusal.
+    #[track_caller]
+    fn refuses_naming(&mut self, (line, body): (&str, &str), status: u16, error: &str, field: &str) {
+        let (got, text) = self.sends(caller(ALICE, Dialect::Poly), line, body);
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        assert_eq!((got, answer["error"].as_str()), (status, Some(error)), "{line} {body}: {text}");
+        assert_eq!(answer["field"].as_str().unwrap_or(""), field, "{line}: {text}");
+        assert!(!answer["code"].as_str().expect("a code").is_empty());
+    }
+}
+
 #[test]
 fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
     let mut exchange = Exchange::opened();
     let long = format!("[{}]", vec![r#"{"token_id":"1"}"#; 501].join(","));
     let unknown = format!("0x{}", "ab".repeat(32));
     let order = format!("GET /data/order/{unknown}");
-    let market = format!("GET /markets/{unknown}");
-    let clob_market = format!("GET /clob-markets/{unknown}");
     let no_book = "No orderbook exists for the requested token id";
     let orders = "invalid order params payload";
     let trades = "Invalid trade params payload";
@@ -25,17 +35,6 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         ("GET /spread?token_id=300", "", 404, "no orders on one side of the book", ""),
         ("GET /last-trade-price?token_id=300", "", 404, "no trade of the requested token id", ""),
         ("GET /tick-size", "", 400, "Invalid token id", "token_id"),
-        ("GET /tick-size?token_id=999", "", 404, "market not found", ""),
-        ("GET /tick-size?token_id=abc", "", 404, "market not found", "token_id"),
-        ("GET /neg-risk?token_id=999", "", 404, "market not found", ""),
-        ("GET /neg-risk?token_id=abc", "", 404, "market not found", "token_id"),
-        ("GET /fee-rate?token_id=abc", "", 404, "market not found", "token_id"),
-        ("GET /fee-rate/999", "", 404, "market not found", ""),
-        ("GET /fee-rate/x", "", 404, "market not found", "token_id"),
-        ("GET /markets-by-token/999", "", 404, "market not found", ""),
-        (market.as_str(), "", 404, "market not found", ""),
-        (clob_market.as_str(), "", 404, "market not found", ""),
-        ("GET /clob-markets/0x12", "", 400, "Invalid market", "condition_id"),
         ("GET /markets?next_cursor=!", "", 400, "Invalid next_cursor", "next_cursor"),
         ("POST /books", "", 400, "Invalid payload", "body"),
         ("POST /books", "{}", 400, "Invalid payload", "body"),
@@ -79,7 +78,6 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         ("GET /balance-allowance?asset_type=GOLD", "", 400, "Invalid asset type", "asset_type"),
         ("GET /balance-allowance?asset_type=CONDITIONAL", "", 400, "Invalid token id", "token_id"),
         ("GET /balance-allowance?asset_type=COLLATERAL&token_id=x", "", 400, "Invalid token id", "token_id"),
-        ("GET /balance-allowance?asset_type=CONDITIONAL&token_id=9", "", 404, "market not found", "token_id"),
         (
             "GET /balance-allowance?asset_type=CONDITIONAL&token_id=abc",
             "",
@@ -97,11 +95,37 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
         ("GET /order-scoring", "", 400, "Invalid orderID", "order_id"),
         ("GET /public-search?q=x", "", 404, "not found", ""),
     ] {
-        let (got, text) = exchange.sends(caller(ALICE, Dialect::Poly), line, body);
-        let answer: Value = serde_json::from_str(&text).expect("JSON");
-        assert_eq!((got, answer["error"].as_str()), (status, Some(error)), "{line} {body}: {text}");
-        assert_eq!(answer["field"].as_str().unwrap_or(""), field, "{line}: {text}");
-        assert!(!answer["code"].as_str().expect("a code").is_empty());
+        exchange.refuses_naming((line, body), status, error, field);
+    }
+}
+
+#[test]
+fn a_token_or_a_market_that_is_not_here_is_named() {
+    let mut exchange = Exchange::opened();
+    let unknown = format!("0x{}", "ab".repeat(32));
+    let market = format!("GET /markets/{unknown}");
+    let clob_market = format!("GET /clob-markets/{unknown}");
+    let live_activity = format!("GET /markets/live-activity/{unknown}");
+    let no_book = "No orderbook exists for the requested token id";
+    for (line, status, error, field) in [
+        ("GET /last-trade-price?token_id=999", 404, no_book, "token_id"),
+        ("GET /prices-history?market=999&interval=1h", 404, no_book, "market"),
+        ("GET /tick-size?token_id=999", 404, "market not found", "token_id"),
+        ("GET /tick-size?token_id=abc", 404, "market not found", "token_id"),
+        ("GET /neg-risk?token_id=999", 404, "market not found", "token_id"),
+        ("GET /neg-risk?token_id=abc", 404, "market not found", "token_id"),
+        ("GET /fee-rate?token_id=abc", 404, "market not found", "token_id"),
+        ("GET /fee-rate?token_id=999", 404, "market not found", "token_id"),
+        ("GET /fee-rate/999", 404, "market not found", "token_id"),
+        ("GET /fee-rate/x", 404, "market not found", "token_id"),
+        ("GET /markets-by-token/999", 404, "market not found", "token_id"),
+        (market.as_str(), 404, "market not found", "condition_id"),
+        (clob_market.as_str(), 404, "market not found", "condition_id"),
+        (live_activity.as_str(), 404, "market not found", "condition_id"),
+        ("GET /clob-markets/0x12", 400, "Invalid market", "condition_id"),
+        ("GET /balance-allowance?asset_type=CONDITIONAL&token_id=9", 404, "market not found", "token_id"),
+    ] {
+        exchange.refuses_naming((line, ""), status, error, field);
     }
 }
 
@@ -109,15 +133,26 @@ fn every_bad_request_has_a_status_a_text_and_the_field_at_fault() {
 fn a_refusal_repeats_what_was_sent_and_says_the_rule() {
     let mut exchange = Exchange::opened();
     let batch = r#"{"markets":["300"],"interval":"1h","end_ts":1}"#;
-    for (line, body, told) in [
+    for (line, body, status, told) in [
+        (
+            "GET /tick-size?token_id=999",
+            "",
+            404,
+            concat!(
+                r#"{"error":"market not found","code":"market_unknown","field":"token_id","#,
+                r#""got":"999","allowed":"a token of a market that is here"}"#
+            ),
+        ),
         (
             "GET /price?token_id=300&side=%22HOLD",
             "",
+            400,
             r#"{"error":"Invalid side","code":"invalid_side","field":"side","got":"\"HOLD","allowed":"BUY or SELL"}"#,
         ),
         (
             "GET /prices-history?market=300&interval=1h&startTs=1",
             "",
+            400,
             concat!(
                 r#"{"error":"Invalid parameter","code":"invalid_parameter","field":"interval","#,
                 r#""got":"1h","allowed":"nothing beside startTs or endTs"}"#
@@ -126,13 +161,14 @@ fn a_refusal_repeats_what_was_sent_and_says_the_rule() {
         (
             "POST /batch-prices-history",
             batch,
+            400,
             concat!(
                 r#"{"error":"Invalid parameter","code":"invalid_parameter","field":"interval","#,
                 r#""got":"1h","allowed":"nothing beside start_ts or end_ts"}"#
             ),
         ),
     ] {
-        assert_eq!(exchange.sends(None, line, body), (400, told.to_owned()), "{line}");
+        assert_eq!(exchange.sends(None, line, body), (status, told.to_owned()), "{line}");
     }
 }
 

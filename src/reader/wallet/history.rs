@@ -5,7 +5,7 @@
 //! would need more is refused, and the refusal says how to narrow it.
 
 use super::super::Reader;
-use super::super::ask::{Asked, Refused, no_market};
+use super::super::ask::{Asked, Refused};
 use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::DIRECTIONS;
@@ -199,7 +199,7 @@ impl Reader {
         asked: &Asked<'_>,
         json: &mut Writer<'_>,
     ) -> Result<(), Refused> {
-        let market = self.index.condition(&asked.captured_condition()?).ok_or(no_market())?;
+        let market = self.market_of_path(asked)?;
         let trades = self.model().activity().trades_of(market).rev();
         let takers = trades.filter(|row| row.role == Role::Taker).take(LIVE_ROWS);
         try_write_list(json, takers, |json, row| self.write_live(json, row, market))
