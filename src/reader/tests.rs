@@ -414,13 +414,17 @@ impl Exchange {
 
     /// Splits collateral into `pairs` pairs of rain's shares for `wallet`.
     fn splits(&mut self, wallet: WalletNo, pairs: u64) {
+        self.splits_in(RAIN, wallet, pairs);
+    }
+
+    fn splits_in(&mut self, market: MarketNo, wallet: WalletNo, pairs: u64) {
         let mut id = [0x51; 32];
         id[..8].copy_from_slice(&self.next.to_be_bytes());
         self.says(PositionAct {
             time: self.time(),
             act: ActKind::Split,
             wallet,
-            market: RAIN,
+            market,
             shares: [Shares(pairs * SHARE); 2],
             collateral: Collateral(pairs * SHARE),
             id: OrderId(id),

@@ -29,7 +29,7 @@ use std::collections::BTreeMap;
 
 /// Orders and positions in one answer: 1.3 MB and three milliseconds of the reader's loop, as much as the
 /// largest page of a list. A larger account has to be read market by market.
-pub(in crate::reader) const ROWS_MAX: usize = 2_000;
+pub(in crate::reader) const ROWS_MAX: usize = if cfg!(test) { 40 } else { 2_000 };
 
 /// Live orders of an account that one answer looks at, as many as a page of a list does. A larger account
 /// gets no answer here, because what it may spend depends on each of them.
@@ -54,7 +54,10 @@ struct Holding {
 struct Account<'a> {
     /// Live orders that are listed, newest first.
     orders: Vec<&'a OrderRow>,
+    /// All with open orders, and the listed ones with shares; of more than [`ROWS_MAX`] with shares only so many.
     places: BTreeMap<Place, Holding>,
+    /// How many listed ones have shares.
+    held: usize,
     /// What is set aside for open buys, by wallet.
     reserved: BTreeMap<WalletNo, Collateral>,
 }
@@ -78,7 +81,7 @@ impl Reader {
         }
         let account = self.gather(own, market);
         let listed = account.places.iter().filter(|((_, of, _), _)| market.passes(of));
-        let rows = account.orders.len() + listed.clone().count();
+        let rows = account.orders.len() + listed.clone().count().max(account.held);
         if ROWS_MAX < rows {
             return Err(too_many_rows(rows));
         }
@@ -107,7 +110,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads every live order and every position once.
+    /// Reads every live order once, and what the wallets hold and held of what is listed.
     fn gather(&self, own: &PrincipalIndex, market: Narrowed<MarketNo>) -> Account<'_> {
         let mut account = Account::default();
         for &position in own.live.iter().rev() {
@@ -125,11 +128,21 @@ impl Reader {
                 Side::Buy => {}
             }
         }
+        let holdings = self.model().holdings();
         for &wallet in &own.wallets {
-            for holding in self.model().holdings().of_wallet(wallet) {
+            let (all, one) = match market {
+                Narrowed::No => (Some(holdings.of_wallet(wallet)), None),
+                Narrowed::To(market) => (None, holdings.of(wallet, market)),
+                Narrowed::ToNothing => (None, None),
+            };
+            for holding in all.into_iter().flatten().chain(one) {
                 for outcome in [Outcome::Zero, Outcome::One] {
                     let shares = holding.lot(outcome).shares;
-                    if !shares.is_zero() {
+                    if shares.is_zero() {
+                        continue;
+                    }
+                    account.held += 1;
+                    if account.held <= ROWS_MAX {
                         account.places.entry((wallet, holding.market, outcome)).or_default().shares = shares;
                     }
                 }

@@ -308,11 +308,13 @@ impl Reader {
         wallet: WalletNo,
         narrowed: &'n Narrowed,
     ) -> impl Iterator<Item = &'a Holding> + use<'a, 'n> {
-        let in_markets = |holding: &&Holding| {
-            narrowed.markets.as_ref().is_none_or(|markets| markets.contains(&holding.market))
+        let holdings = self.model().holdings();
+        let (all, named) = match &narrowed.markets {
+            None => (Some(holdings.of_wallet(wallet)), None),
+            Some(markets) => (None, Some(markets.iter().filter_map(move |at| holdings.of(wallet, *at)))),
         };
         let titled = |holding: &&Holding| self.is_titled(holding.market, narrowed);
-        self.model().holdings().of_wallet(wallet).filter(in_markets).filter(titled)
+        all.into_iter().flatten().chain(named.into_iter().flatten()).filter(titled)
     }
 
     /// Whether the question of a market has in it what is asked for.
