@@ -1,8 +1,10 @@
 //! What wallets did: activity of one wallet, trades of all, and the latest trades of one market.
 //!
-//! Without filters a page is cut straight out of the wallet's rows, however many there are. A filter
-//! looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a list that
-//! would need more is refused, and the refusal says how to narrow it.
+//! A filter looks at rows one by one, newest first, and at no more than [`ROWS_LOOKED_AT_MAX`]: a list
+//! that would need more is refused, and the refusal says how to narrow it. Nearly every list has one:
+//! `/trades` looks for trades, and `/activity` passes over the operator's money. Only where that is
+//! asked for too, with no `type` and nothing else, a page is cut straight out of the wallet's rows,
+//! however many there are.
 
 use super::super::Reader;
 use super::super::ask::{Asked, Refused};
