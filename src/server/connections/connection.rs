@@ -59,9 +59,10 @@ pub(crate) enum Hears {
     All,
     /// It has said all that it will say: what has come whole is still done and answered.
     Buffered,
-    /// It was refused unread; closed when everything is answered and sent, and the client had time to read that.
+    /// Nothing more is taken, though the client may still send: it was refused unread, or the server leaves. Closed when
+    /// everything is answered and sent, and the client had time to read that.
     Refused,
-    /// Nothing more is read; closed when everything is answered and sent.
+    /// The client asks for nothing more; closed when everything is answered and sent.
     Nothing,
     /// Everything is sent; what still comes in is discarded until the client closes.
     Farewell,

@@ -277,6 +277,7 @@ impl CoreLoop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::connections::connection::KEPT_BYTES_MAX;
     use crate::server::plan::{Start, plan_on};
     use crate::server::process::clock::Clock;
     use crate::server::process::start::start_but;
@@ -322,5 +323,55 @@ mod tests {
             assert_eq!(&answer, b"HTTP/1.1 200");
         }
         assert_eq!(core.connections.count(), CLIENTS);
+    }
+    #[test]
+    fn a_server_that_leaves_answers_what_has_come_and_cuts_off_nobody_who_sends_more() {
+        const ASKS: &str = "GET /time HTTP/1.1\r\nHost: a\r\n\r\n";
+        const CLOSES: &str = "GET /time HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        let whole_buffer = {
+            let head = |body: usize| {
+                format!("POST /midpoints HTTP/1.1\r\nHost: a\r\nContent-Length: {body}\r\n\r\n")
+            };
+            let body = KEPT_BYTES_MAX - head(KEPT_BYTES_MAX).len();
+            format!("{}[{:>2$}", head(body), ']', body - 1)
+        };
+        // What a client sends at once, and how it is answered before the end: what closes is marked.
+        for (sent, answers) in [
+            (ASKS.to_owned(), "200 close"),
+            (ASKS.repeat(3), "200, 200, 200 close"),
+            (format!("{CLOSES}{ASKS}"), "200 close"),
+            // What comes behind one that fills the buffer has not been received when that is answered.
+            (format!("{whole_buffer}{ASKS}"), "200 close"),
+            // What is not whole when no more is taken is refused.
+            (format!("{ASKS}{}", &ASKS[..20]), "200, 503 close"),
+        ] {
+            let data = tempfile::tempdir().expect("a directory");
+            let dev = Start { dev: true, ..Start::default() };
+            let mut plan = plan_on(&options(&data, 1), dev, &[0]).expect("a plan");
+            // A turn with nothing to do must come back.
+            plan.topology.loops[0].wait = Wait::Spin;
+            let (running, mut cores) = start_but(1, plan, Clock::real()).expect("starts");
+            let core = &mut cores[0];
+            let mut client = TcpStream::connect(running.http()).expect("connects");
+            while core.connections.count() < 1 {
+                assert!(core.turn());
+            }
+            core.shared.enter(Phase::Leaving);
+            client.write_all(sent.as_bytes()).expect("writes");
+            while core.turn() && !core.rests() {}
+            core.shared.enter(Phase::Draining);
+            while core.turn() && !core.rests() {}
+            let mut told = String::new();
+            client.read_to_string(&mut told).unwrap_or_else(|fault| panic!("{sent:?}: {fault}"));
+            let told: Vec<_> = told
+                .split("HTTP/1.1 ")
+                .skip(1)
+                .map(|answer| {
+                    let closes = answer.contains("\r\nConnection: close\r\n");
+                    format!("{}{}", &answer[..3], if closes { " close" } else { "" })
+                })
+                .collect();
+            assert_eq!(told.join(", "), answers, "{sent:?}");
+        }
     }
 }

@@ -278,8 +278,11 @@ impl CoreLoop {
                 Step::Took
             }
             Found::Whole(mut request) => {
-                request.head.keep_alive &= self.shared.phase() < Phase::Leaving;
-                let (bytes, keep_alive) = (request.bytes.len(), request.head.keep_alive);
+                let (bytes, client_stays) = (request.bytes.len(), request.head.keep_alive);
+                // A server that leaves closes behind the last request that has come.
+                let is_last = bytes == connection.input.unread().len();
+                request.head.keep_alive &= !is_last || self.shared.phase() < Phase::Leaving;
+                let keep_alive = request.head.keep_alive;
                 let door = connection.door;
                 let address = self.shared.plan.proxies.client(connection.peer, &request.head.forwarded_for);
                 let address = proxies::party(&self.shared.limits, address);
@@ -306,7 +309,8 @@ impl CoreLoop {
                 if let Step::Upgraded(channel) = step {
                     self.begin_stream(client, connection, channel, address);
                 } else if !keep_alive && matches!(step, Step::Took | Step::TookMine) {
-                    connection.hear_no_more();
+                    // Whom the server leaves may be sending more already.
+                    connection.hears = if client_stays { Hears::Refused } else { Hears::Nothing };
                 }
                 step
             }

@@ -314,9 +314,9 @@ impl CoreLoop {
         }
     }
 
-    /// Whether a connection that has nothing more to send may close now. A stream's client, and one whose request was
-    /// refused while it was still being sent, first get time to read the last of it: closing a socket that has unread
-    /// input would discard it.
+    /// Whether a connection that has nothing more to send may close now. A stream's client, and one that may still be
+    /// sending what is not taken any more, first get time to read the last of it: closing a socket that has unread input
+    /// would discard it.
     pub(super) fn may_go(connection: &mut Connection, now_ms: u64) -> bool {
         let may_still_send = match connection.hears {
             Hears::Farewell => return connection.read_by_ms <= now_ms,

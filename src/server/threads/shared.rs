@@ -28,7 +28,7 @@ pub(crate) enum Phase {
     Recovering = 0,
     /// Everything works.
     Serving = 1,
-    /// No new clients; requests are taken, and each answer says that its connection closes.
+    /// No new clients; requests are taken, and the answer of the last that has come on a connection closes it.
     Leaving = 2,
     /// No new requests; what is open is answered.
     Draining = 3,
