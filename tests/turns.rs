@@ -282,6 +282,25 @@ fn a_revoked_key_places_no_more(mut ground: Ground) -> bool {
 }
 
 #[test]
+fn orders_sent_behind_a_revocation_of_their_key_are_not_taken() {
+    for ingress in [0, 1] {
+        let Ground { mut rig, mut taker, mut clients, tokens, .. } = Ground::new(ingress);
+        let mut requests = taker.request("DELETE", "/auth/api-key", "");
+        for _ in 0..2 {
+            let order = taker.sign(&bid(tokens[1], 1_000));
+            requests.extend(taker.request("POST", "/order", &order.body));
+        }
+        clients[1].write_all(&requests).unwrap();
+        let mut told = String::new();
+        while told.matches("HTTP/1.1 ").count() < 3 {
+            told += &turn_until(&mut rig, &mut clients[1]).1;
+        }
+        let codes: Vec<&str> = told.split("HTTP/1.1 ").skip(1).map(|answer| &answer[..3]).collect();
+        assert_eq!(codes, ["200", "401", "401"], "{told}");
+    }
+}
+
+#[test]
 fn an_order_whose_breaker_has_tripped_trades_no_more_in_the_very_turn() {
     let Ground { mut rig, mut maker, mut taker, mut clients, tokens, resting, _data } = Ground::new(0);
     let second = maker.sign(&bid(tokens[0], 5_000));

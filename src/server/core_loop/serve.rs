@@ -419,7 +419,8 @@ impl CoreLoop {
         let Some(trade) = self.trade.as_mut() else {
             return if line.is_idle() { Step::Move(self.next_ingress()) } else { Step::Blocked };
         };
-        if trade.is_behind_its_last(line) {
+        // An order signed with a key that the client has revoked before it is not taken.
+        if line.key_acts_open() || trade.is_behind_its_last(line) {
             return Step::Blocked;
         }
         if pass != Pass::Signing && trading::needs_signature(route.endpoint) {
@@ -462,8 +463,8 @@ impl CoreLoop {
             return refuse_or_hold(line, connection);
         }
         self.reads.begin(address);
-        let intent = if reading::changes_state(endpoint) { Intent::Write } else { Intent::Read };
-        let number = line.open(intent);
+        let number =
+            if reading::changes_state(endpoint) { line.open_key_act() } else { line.open(Intent::Read) };
         line.timed(number, Timed::Read { came_ns: line.came_ns });
         let job = Box::new(ReadJob {
             origin: self.mesh.no(),

@@ -99,6 +99,8 @@ pub(crate) struct Line {
     next: u32,
     /// The number after the newest open request that changes state.
     behind_writes: u32,
+    /// The number after the newest open act on keys.
+    behind_key_acts: u32,
     /// The newest trading request of this client: its place among the works of the loop.
     pub(crate) last_work: Option<WorkNo>,
     /// The key whose orders are cancelled when the connection is lost.
@@ -153,6 +155,7 @@ impl Line {
             first: 0,
             next: 0,
             behind_writes: 0,
+            behind_key_acts: 0,
             last_work: None,
             answers_for: None,
             toll: Toll::default(),
@@ -174,6 +177,7 @@ impl Line {
         self.first = 0;
         self.next = 0;
         self.behind_writes = 0;
+        self.behind_key_acts = 0;
         self.last_work = None;
         self.answers_for = None;
         self.came_ns = 0;
@@ -195,7 +199,16 @@ impl Line {
 
     /// True while a request that changes state is not answered.
     pub(crate) fn writes_open(&self) -> bool {
-        self.first != self.next && self.behind_writes.wrapping_sub(self.first).cast_signed() > 0
+        self.is_open_before(self.behind_writes)
+    }
+
+    /// True while an act on keys is not answered.
+    pub(crate) fn key_acts_open(&self) -> bool {
+        self.is_open_before(self.behind_key_acts)
+    }
+
+    fn is_open_before(&self, number: u32) -> bool {
+        self.first != self.next && number.wrapping_sub(self.first).cast_signed() > 0
     }
 
     /// True if nothing is open and nothing is unsent.
@@ -219,6 +232,13 @@ impl Line {
             keep_head(answer);
             self.place(number).head_only = true;
         }
+    }
+
+    /// Takes a place in the line for an act on keys and returns its number.
+    pub(crate) fn open_key_act(&mut self) -> u32 {
+        let number = self.open(Intent::Write);
+        self.behind_key_acts = self.next;
+        number
     }
 
     /// Takes a place in the line and returns the request's number.
