@@ -152,13 +152,22 @@ fn a_replace_names_what_leaves_and_what_comes() {
     let replaced = scene.read(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
     assert_eq!(replaced["canceled"], json!([placed["orderID"]]), "{replaced}");
     assert_eq!(replaced["kept_priority"], json!([replaced["orders"][0]["orderID"]]), "{replaced}");
-    let body = json!({ "cancel": [placed["orderID"]], "place": [scene.submission()] });
-    let (status, gone) = scene.ask(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
-    assert_eq!(
-        (status, &gone["code"], &gone["part"], &gone["index"]),
-        (409, &json!("replace_gone"), &json!("cancel"), &json!(0)),
-        "{gone}"
-    );
+    let (left, live) = (&placed["orderID"], &replaced["orders"][0]["orderID"]);
+    for (ids, index) in [(vec![left], 0), (vec![live, left], 1), (vec![live, live, left], 2)] {
+        let body = json!({ "cancel": ids, "place": [scene.submission()] });
+        let (status, gone) = scene.ask(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+        assert_eq!(
+            (status, &gone["code"], &gone["part"], &gone["index"], &gone["orderHash"]),
+            (409, &json!("replace_gone"), &json!("cancel"), &json!(index), left),
+            "{gone}"
+        );
+    }
+    // Each leaves once, however often it is named.
+    let body =
+        json!({ "cancel": [live, left, live, left], "place": [scene.submission()], "ifGone": "place" });
+    let again = scene.read(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+    assert_eq!(again["canceled"], json!([live]), "{again}");
+    assert_eq!(again["not_canceled"].as_object().unwrap().len(), 1, "{again}");
     for (count, ids, expected) in [(0, 0, 400), (16, 0, 400), (1, 61, 400)] {
         let orders: Vec<Value> = (0..count).map(|_| scene.submission()).collect();
         let ids = vec![placed["orderID"].clone(); ids];

@@ -204,12 +204,21 @@ pub fn cancelled_and_not(json: &mut Writer<'_>, cancelled: &[OrderId], not_cance
     json.close_object();
 }
 
-/// Appends the answer to a replace that was refused; `part` is the list at fault and the index in it.
-pub fn replace_refused(json: &mut Writer<'_>, refusal: &Refusal<'_>, part: Option<(&'static str, u8)>) {
+/// Appends the answer to a replace that was refused; `part` is the list at fault and the index in it, and `id` names the
+/// order there, if that is known.
+pub fn replace_refused(
+    json: &mut Writer<'_>,
+    refusal: &Refusal<'_>,
+    part: Option<(&'static str, u8)>,
+    id: Option<&OrderId>,
+) {
     json.open_object();
     error_fields(json, refusal);
     if let Some((list, at)) = part {
         json.key("part").text(list).key("index").number(at.into());
+    }
+    if let Some(id) = id {
+        json.key("orderHash").order_id(id);
     }
     json.key("success").boolean(false).close_object();
 }

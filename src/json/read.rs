@@ -148,7 +148,7 @@ impl BodyReader {
         Ok(())
     }
 
-    /// Reads the body of POST /replace: the orders to cancel into `ids`, repeats left out, and those
+    /// Reads the body of POST /replace: the orders to cancel into `ids`, each in the place where it stands, and those
     /// to place into `orders`. True if they are to be placed even if some of those to cancel are gone.
     pub fn replace(
         &mut self,
@@ -158,9 +158,7 @@ impl BodyReader {
     ) -> Result<bool, ReadError> {
         ids.clear();
         orders.clear();
-        let anyway = self.judge(body, |value| replace::read(value, ids, orders))?;
-        cancel::drop_repeats(ids, &mut self.places);
-        Ok(anyway)
+        self.judge(body, |value| replace::read(value, ids, orders))
     }
 
     /// Reads the body of DELETE /cancel-market-orders; an empty body names no scope.

@@ -524,7 +524,7 @@ fn a_replace_names_what_leaves_what_comes_and_what_if_it_is_gone() {
         (json!({ "place": [places] }), Ok((0, 1, false))),
         (json!({ "cancel": null, "place": [places, places], "ifGone": "refuse" }), Ok((0, 2, false))),
         (json!({ "cancel": cancels(60), "place": [places], "ifGone": "PLACE" }), Ok((60, 1, true))),
-        (json!({ "cancel": [id(1), id(1), id(2)], "place": [places] }), Ok((2, 1, false))),
+        (json!({ "cancel": [id(1), id(1), id(2)], "place": [places] }), Ok((3, 1, false))),
         // A bad order is refused with its place in the list, by whoever judges it.
         (json!({ "place": [places, 1] }), Ok((0, 2, false))),
         (json!({ "cancel": cancels(61), "place": [places] }), Err((Reject::TooManyOrders, "cancel"))),

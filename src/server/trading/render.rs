@@ -136,7 +136,7 @@ fn replace(out: &mut Vec<u8>, decided: &Decided<'_>) -> Option<usize> {
         };
         let explain = work.explained.first().map(|(_, explanation)| &explanation[..]);
         let refusal = answer::Refusal { explain, dialect: work.dialect, ..refused.words() };
-        answer::replace_refused(&mut Writer::new(out), &refusal, place);
+        answer::replace_refused(&mut Writer::new(out), &refusal, place, work.replace.at_fault.as_ref());
         return response.finish(out);
     }
     let response = begin(out, decided, None, work.replace.replayed);

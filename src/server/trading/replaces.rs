@@ -43,6 +43,8 @@ pub(crate) struct ReplaceJob {
 pub(crate) struct ReplaceEnd {
     /// Why nothing was done, and which part of the request is at fault.
     pub(crate) refused: Option<(Refused, Option<ReplacePart>)>,
+    /// The id of the order that is at fault, if it is known.
+    pub(crate) at_fault: Option<OrderId>,
     /// A bit for each order that has the place of one that left.
     pub(crate) kept_place: u64,
     /// Its orders had come before.
@@ -172,10 +174,15 @@ impl Trade {
         match job.done.expect("the shard has decided") {
             Err(ReplaceRefusal { refusal, part }) => {
                 work.replace.refused = Some((words::of_order(&refusal), part));
+                work.replace.at_fault = part.map(|part| match part {
+                    ReplacePart::Leaving(at) => job.leaving[usize::from(at)],
+                    ReplacePart::Coming(at) => *job.coming[usize::from(at)].id(),
+                });
             }
             Ok(Replaced { replayed, left, kept_place }) => {
-                work.replace = ReplaceEnd { refused: None, kept_place, replayed };
-                for (at, &id) in job.leaving.iter().enumerate() {
+                work.replace = ReplaceEnd { kept_place, replayed, ..ReplaceEnd::default() };
+                let mut ids = job.leaving.iter().enumerate();
+                while let Some((at, &id)) = ids.find(|(at, id)| !job.leaving[..*at].contains(id)) {
                     if left & 1 << at != 0 {
                         work.cancelled.push(id);
                     } else {
