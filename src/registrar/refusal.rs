@@ -43,17 +43,17 @@ refusals! {
     MarketsFull = 503, "markets_full", "markets: the table is full; raise sizes.markets and restart";
     /// There are as many events as there may be.
     EventsFull = 503, "events_full", "events: the table is full";
-    /// This principal has as many API keys as one may have.
-    KeysOfOwnerFull = 400, "too_many_keys", "nonce: this owner has 32 API keys; use one of them again";
+    /// This principal has made API keys of as many nonces as one may; those of revoked keys count.
+    KeysOfOwnerFull = 400, "too_many_keys", "nonce: this owner has used 32 nonces, those of revoked keys included; make the key of one of them again";
     /// There are as many fill-rate breakers as there may be; one that was taken away has its place until a restart,
     /// for another of its owner's. Half is kept for owners that the operator ever credited.
     BreakersFull = 503, "breakers_full", "breakers: there is no room for another; use a key again that has one";
     /// This owner has as many fill-rate breakers as one may have.
     BreakersOfOwnerFull = 400, "too_many_breakers", "breakers: this owner has 32; take one away first";
     /// A breaker that no fill could trip.
-    BreakerQuantity = 400, "breaker_quantity", "quantity: at most 1000000000 shares";
+    BreakerQuantity = 400, "breaker_quantity", "quantity: {got} is more than 1000000000 shares";
     /// A breaker without an interval, or with one that is too long.
-    BreakerInterval = 400, "breaker_interval", "interval_ms: 1 to 86400000";
+    BreakerInterval = 400, "breaker_interval", "interval_ms: {got} is not within 1 to 86400000";
     /// A heartbeat shows another id than the last one was answered with; the answer names that one.
     HeartbeatStale = 400, "heartbeat_stale", "heartbeat_id is not that of the last heartbeat; use this one";
     /// There is no armed dead-man switch: it went off, was taken away, or never was.

@@ -3,7 +3,7 @@
 
 use super::Trade;
 use super::work::{Asker, Form, Refused};
-use crate::domain::{ApiKey, BreakerState, Position, Reject, TimeMs, WalletNo};
+use crate::domain::{ApiKey, BreakerState, Position, Reject, Shares, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
 use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
@@ -122,7 +122,20 @@ fn run(trade: &mut Trade, now: TimeMs, principal: WalletNo, key: ApiKey, asked: 
     };
     match done {
         Ok(()) => Report::done(breaker(registrar.registry(), principal, &key, now)),
-        Err(refusal) => refusal::report(refusal),
+        Err(refusal) => refusal::report_of(refusal, got(asked, refusal).as_str()),
+    }
+}
+
+/// What was asked for that is refused so.
+fn got(asked: Asked, refusal: Refusal) -> ShortText {
+    match (asked, refusal) {
+        // More cannot be said in millionths, and is read as this.
+        (Asked::SetBreaker(BreakerState { quantity: Shares(u64::MAX), .. }), Refusal::BreakerQuantity) => {
+            ShortText::new("so much")
+        }
+        (Asked::SetBreaker(state), Refusal::BreakerQuantity) => ShortText::millionths(state.quantity.0),
+        (Asked::SetBreaker(state), Refusal::BreakerInterval) => ShortText::integer(state.interval_ms),
+        _ => ShortText::EMPTY,
     }
 }
 
