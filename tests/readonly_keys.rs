@@ -8,7 +8,7 @@ mod common;
 use common::exchange::Plan;
 use common::folder;
 use common::schema::Document;
-use common::trader::{KEYS, Trader, hex_text};
+use common::trader::{KEYS, Trader, hex_text, now_ms};
 use common::wire::{Answer, Connection};
 use serde_json::{Value, json};
 
@@ -61,6 +61,7 @@ fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
         "DELETE /order {}",
         "DELETE /cancel-all",
         "POST /positions/split {}",
+        "GET /breaker",
         "GET /auth/api-keys",
         "DELETE /auth/api-key",
         "POST /auth/readonly-api-key",
@@ -76,6 +77,30 @@ fn a_read_only_key_opens_the_reads_of_its_owner_and_nothing_else() {
     for shown in [&public, "nothing", "00000000-0000-4000-8000-000000000001"] {
         let told = said(&show(&mut connection, ("POLY", &address, shown), "GET /data/orders"));
         assert_eq!(told, (401, json!("invalid_l2")), "{shown} is no read-only key");
+    }
+    exchange.stop();
+}
+
+#[test]
+fn reads_of_keys_and_guards_may_be_as_old_as_other_reads() {
+    let folder = folder();
+    let exchange = Plan::dev(folder.path()).start();
+    let mut connection = exchange.connect();
+    let mut owner = Trader::new(KEYS[3], &mut connection);
+    // Reads may be 300 s off the clock, acts 60.
+    owner.clock_ms = Some(now_ms() - 100_000);
+    for (method, path, status) in [
+        ("GET", "/data/orders", 200),
+        ("GET", "/breaker", 200),
+        ("GET", "/auth/api-keys", 200),
+        ("GET", "/auth/readonly-api-keys", 200),
+        ("POST", "/breaker/reset", 401),
+        ("DELETE", "/cancel-all", 401),
+        ("POST", "/auth/readonly-api-key", 401),
+        ("DELETE", "/auth/api-key", 401),
+    ] {
+        let answer = owner.ask(&mut connection, method, path, "").unwrap();
+        assert_eq!(answer.status, status, "{method} {path}: {}", answer.text());
     }
     exchange.stop();
 }

@@ -80,8 +80,8 @@ rejects! {
     Unauthorized = 5, 401, "invalid_l2", "Unauthorized/Invalid api key", "invalid_l2";
     /// The L1 headers are wrong.
     InvalidL1 = 6, 401, "invalid_l1", "Invalid L1 Request headers";
-    /// A read-only API key was shown for an act.
-    ReadonlyKey = 53, 401, "readonly_key", "a read-only API key may read, and nothing else";
+    /// A read-only API key was shown for an act, or for what it may not read.
+    ReadonlyKey = 53, 401, "readonly_key", "a read-only API key reads what its owner has, but no API keys and no breaker, and does nothing else";
     /// The body is not an order, or has one of its names in another spelling.
     InvalidPayload = 7, 400, "invalid_payload", "Invalid order payload";
     /// More orders than one request may carry.

@@ -28,7 +28,6 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::connections::connection::Intent;
 use super::core_loop::connection_word;
 use super::requests::caller::Caller;
 use super::requests::explain::{self, Judged};
@@ -416,17 +415,16 @@ impl Reading {
         if route.class() != Class::Account {
             return Ok((None, job));
         }
-        let intent = if key_acts::is_one(route.endpoint) { Intent::Write } else { Intent::Read };
         if self.held.len() == HELD_MAX {
             job.toll.cannot_be_held();
         }
-        match self.followed.callers.check(head, route, body, now, intent, &mut job.toll) {
+        match self.followed.callers.check(head, route, body, now, &mut job.toll) {
             Ok(caller) => Ok((Some(caller), job)),
             Err(_) if job.toll.held().is_some() => Err(Read::Held(job)),
             Err(reject) => {
-                let judged = Judged { now, window_s: self.followed.callers.window_s(intent) };
+                let judged = Judged { now, window_s: self.followed.callers.window_s(route.endpoint) };
                 let explain = (self.explains && reject == Reject::Unauthorized).then(|| {
-                    let found = self.followed.callers.explain(head, route, body, now, intent);
+                    let found = self.followed.callers.explain(head, route, body, now);
                     explain::presenting(&found, head, route, body, judged)
                 });
                 let status =

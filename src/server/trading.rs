@@ -298,7 +298,7 @@ impl Trade {
             return Err(Refused::plain(Reject::Busy));
         }
         self.exchange_takes(route.endpoint).map_err(Refused::plain)?;
-        let caller = self.callers.check(&request.head, route, request.body, now, Intent::Write, toll);
+        let caller = self.callers.check(&request.head, route, request.body, now, toll);
         caller.map_err(Refused::plain)
     }
 

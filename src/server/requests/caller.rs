@@ -7,13 +7,12 @@ use crate::auth::explain::{self, Check, Presenting};
 use crate::auth::l2::Request;
 use crate::auth::{Chain, Domains, MasterSecret};
 use crate::domain::{Address, ApiKey, Dialect, Reject, TimeMs, WalletNo};
-use crate::http::{AuthHeaders, Endpoint, Head, Route};
+use crate::http::{AuthHeaders, Class, Endpoint, Head, Route};
 use crate::journal::layout::KeyChanged;
 use crate::limits::{Cost, Due, Moment, RateLimits, Scope};
 use crate::reader::Credentials;
 use crate::registrar::{self, Entrance, Presented};
 use crate::registry::{KeyState, Registry};
-use crate::server::connections::connection::Intent;
 use crate::server::plan::Plan;
 
 /// Keys that a loop keeps ready.
@@ -107,15 +106,17 @@ impl Callers {
         self.entrance.reader_for(&self.registry, address, key).is_some()
     }
 
-    /// The owner of a read-only key, if the request only reads.
-    fn check_readonly(&self, headers: &AuthHeaders<'_>, key: &str, intent: Intent) -> Result<Caller, Reject> {
+    /// The owner of a read-only key, if it may ask for this.
+    fn check_readonly(
+        &self,
+        headers: &AuthHeaders<'_>,
+        key: &str,
+        endpoint: Endpoint,
+    ) -> Result<Caller, Reject> {
         let address = headers.address.unwrap_or("").as_bytes();
         let caller = self.entrance.admit_readonly(&self.registry, address, key.as_bytes());
         let caller = caller.ok_or(Reject::Unauthorized)?;
-        match intent {
-            Intent::Write => Err(Reject::ReadonlyKey),
-            Intent::Read => Ok(of_entrance(caller, headers)),
-        }
+        if is_for_readers(endpoint) { Ok(of_entrance(caller, headers)) } else { Err(Reject::ReadonlyKey) }
     }
 
     /// The limits that callers are counted by.
@@ -172,10 +173,9 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        intent: Intent,
         toll: &mut Toll,
     ) -> Result<Caller, Reject> {
-        let caller = self.identify(head, route, body, now, intent)?;
+        let caller = self.identify(head, route, body, now)?;
         let signed = head.auth.as_ref().is_some_and(|headers| headers.api_key.is_some());
         if signed {
             toll.pay_as(&self.limits, route.endpoint, caller.principal, self.moment)?;
@@ -190,14 +190,13 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        intent: Intent,
     ) -> Result<Caller, Reject> {
         let headers = head.auth.as_ref().ok_or(Reject::Unauthorized)?;
         if let (None, Some(key)) = (headers.api_key, headers.readonly_api_key) {
-            return self.check_readonly(headers, key, intent);
+            return self.check_readonly(headers, key, route.endpoint);
         }
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
-        let window_s = self.window_s(intent);
+        let window_s = self.window_s(route.endpoint);
         let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
         Ok(of_entrance(caller, headers))
     }
@@ -209,7 +208,6 @@ impl Callers {
         route: &Route<'_>,
         body: &[u8],
         now: TimeMs,
-        intent: Intent,
     ) -> Presenting {
         let Some(headers) = &head.auth else {
             return Presenting { check: Check::Headers, skew_ms: None, slip: None };
@@ -218,17 +216,30 @@ impl Callers {
             return explain::readonly(headers.address.unwrap_or("").as_bytes(), key.as_bytes());
         }
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
-        let when = (now, self.window_s(intent));
+        let when = (now, self.window_s(route.endpoint));
         self.entrance.explain(&self.registry, &presented, &request, head.query, when)
     }
 
-    /// Seconds that a request may be off the clock: fewer if it changes something.
-    pub(crate) const fn window_s(&self, intent: Intent) -> u64 {
-        match intent {
-            Intent::Write => self.window_s,
-            Intent::Read => self.read_window_s,
-        }
+    /// Seconds that a request with an API key may be off the clock: fewer if it changes something.
+    pub(crate) const fn window_s(&self, endpoint: Endpoint) -> u64 {
+        if only_reads(endpoint) { self.read_window_s } else { self.window_s }
     }
+}
+
+/// True for what an API key reads.
+const fn only_reads(endpoint: Endpoint) -> bool {
+    use Endpoint as E;
+    match endpoint {
+        E::Breaker => true,
+        E::ApiKeyRevoke | E::ReadonlyKeyCreate | E::ReadonlyKeyRevoke => false,
+        other => !matches!(other.class(), Class::Trading),
+    }
+}
+
+/// True for what a read-only key reads: whatever is its owner's, but no keys, and no guard of another key.
+const fn is_for_readers(endpoint: Endpoint) -> bool {
+    use Endpoint as E;
+    only_reads(endpoint) && !matches!(endpoint, E::ApiKeys | E::ReadonlyKeys | E::Breaker)
 }
 
 fn presented<'a>(headers: &AuthHeaders<'a>) -> Presented<'a> {

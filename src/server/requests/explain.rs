@@ -9,7 +9,6 @@ use crate::auth::explain::{self, Check, KnownDomain, Presenting, Signing};
 use crate::domain::{Reject, TimeMs};
 use crate::http::{Head, Route};
 use crate::json::{ShortText, Writer};
-use crate::server::connections::connection::Intent;
 use crate::server::trading::work::Refused;
 use crate::server::trading::{Trade, venue_of};
 
@@ -35,8 +34,8 @@ impl Trade {
         match refused.reject {
             Reject::Unauthorized => {
                 let (head, body) = (&request.head, request.body);
-                let found = self.callers.explain(head, route, body, now, Intent::Write);
-                let judged = Judged { now, window_s: self.callers.window_s(Intent::Write) };
+                let found = self.callers.explain(head, route, body, now);
+                let judged = Judged { now, window_s: self.callers.window_s(route.endpoint) };
                 Some(presenting(&found, head, route, body, judged))
             }
             Reject::OrderVersionMismatch => Some(of_other_version()),

@@ -9,7 +9,6 @@ use crate::domain::{Position, Reject, Shares, TimeMs};
 use crate::http::{Endpoint, Route};
 use crate::journal::layout::ActKind;
 use crate::json::read::SignedAct;
-use crate::server::connections::connection::Intent;
 use crate::server::requests::caller::Caller;
 use crate::server::requests::request::Request;
 use crate::server::threads::mesh::{Mesh, Share};
@@ -68,7 +67,7 @@ impl Trade {
         reject: Reject,
         now: TimeMs,
     ) -> Option<Signing> {
-        let caller = self.callers.identify(&request.head, route, request.body, now, Intent::Write).ok()?;
+        let caller = self.callers.identify(&request.head, route, request.body, now).ok()?;
         self.body.clear();
         self.body.extend_from_slice(request.body);
         let signed = self.bodies.act(&mut self.body).ok()?;
