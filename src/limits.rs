@@ -95,8 +95,12 @@ pub struct Due {
 /// A client's standing in the tightest of the buckets that its request was charged in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
-    /// How many the bucket takes at once.
-    pub limit: u32,
+    /// Whose bucket it is.
+    pub party: Party,
+    /// What is counted in it.
+    pub scope: Scope,
+    /// How much it takes, and in how long.
+    pub rate: Rate,
     /// How many it would take now.
     pub remaining: u32,
     /// Seconds until it takes all of them again.
@@ -261,8 +265,8 @@ impl RateLimits {
         if due.cost.now == 0 || self.mode == Mode::Off || self.suspended.load(Ordering::Relaxed) {
             return;
         }
-        for Entry { hash, rate, cost } in self.entries(std::iter::once(due)) {
-            self.buckets.owe(hash, rate, cost, now, most_us(rate));
+        for Entry { due, hash, rate } in self.entries(std::iter::once(due)) {
+            self.buckets.owe(hash, rate, due.cost, now, most_us(rate));
         }
     }
 
@@ -277,9 +281,10 @@ impl RateLimits {
         }
         let mut tightest: Option<(Taken, Entry)> = None;
         let (mut charged, mut fits) = (0_u32, true);
-        for (index, entry) in self.entries(dues.clone()).enumerate().filter(|(_, entry)| entry.cost.now != 0)
+        for (index, entry) in
+            self.entries(dues.clone()).enumerate().filter(|(_, entry)| entry.due.cost.now != 0)
         {
-            let taken = self.buckets.charge(entry.hash, entry.rate, entry.cost, now, wait_us_max);
+            let taken = self.buckets.charge(entry.hash, entry.rate, entry.due.cost, now, wait_us_max);
             assert!(index < 32, "a request is counted in few buckets");
             charged |= u32::from(taken.fits) << index;
             fits &= taken.fits;
@@ -303,7 +308,7 @@ impl RateLimits {
         }
         let refuses = self.mode == Mode::Enforce;
         for (index, entry) in self.entries(dues).enumerate() {
-            let charged_us = if charged & (1 << index) == 0 { 0 } else { entry.rate.cost_us(entry.cost) };
+            let charged_us = if charged & (1 << index) == 0 { 0 } else { entry.rate.cost_us(entry.due.cost) };
             let paid_us = if refuses { entry.paid_us() } else { 0 };
             self.buckets.give_back(entry.hash, entry.rate, charged_us + paid_us, now);
         }
@@ -318,9 +323,9 @@ impl RateLimits {
     fn entries(&self, dues: impl Iterator<Item = Due>) -> impl Iterator<Item = Entry> {
         dues.filter_map(|due| Some((due, self.rule(due.scope)?))).flat_map(|(due, rule)| {
             (0_u64..).zip(rule.rates()).map(move |(index, rate)| Entry {
+                due,
                 hash: mixed(due.party, 2 * (due.scope as u64) + index),
                 rate,
-                cost: due.cost,
             })
         })
     }
@@ -328,20 +333,22 @@ impl RateLimits {
 
 /// One bucket that a request is counted in.
 struct Entry {
+    due: Due,
     hash: u64,
     rate: Rate,
-    cost: Cost,
 }
 
 impl Entry {
     /// What the request has paid into this bucket before, at most the whole bucket.
     fn paid_us(&self) -> u64 {
-        self.rate.cost_us(Cost { now: self.cost.paid, paid: 0 })
+        self.rate.cost_us(Cost { now: self.due.cost.paid, paid: 0 })
     }
 
     fn stands(&self, ahead_us: u64) -> Standing {
         Standing {
-            limit: self.rate.count,
+            party: self.due.party,
+            scope: self.due.scope,
+            rate: self.rate,
             remaining: self.rate.remaining(ahead_us),
             reset_s: whole_seconds(ahead_us),
             over: false,

@@ -8,6 +8,8 @@ mod bodies;
 mod common;
 #[path = "rate_limits/gone.rs"]
 mod gone;
+#[path = "rate_limits/met.rs"]
+mod met;
 #[path = "rate_limits/routes.rs"]
 mod routes;
 #[path = "rate_limits/wallets.rs"]

@@ -1,5 +1,7 @@
 //! A text of fixed size, for saying what a client sent without allocating.
 
+use std::fmt::{self, Display, Write};
+
 use super::{decimal, name};
 use crate::domain::ApiKey;
 
@@ -44,6 +46,12 @@ impl ShortText {
         short.bytes[end..end + ELLIPSIS.len()].copy_from_slice(ELLIPSIS.as_bytes());
         short.length += u8::try_from(ELLIPSIS.len()).expect("three bytes");
         short
+    }
+
+    /// What this is shown as, which is short and ASCII.
+    #[must_use]
+    pub fn shown(value: impl Display) -> Self {
+        Self::pushed(|out| write!(out, "{value}").expect("it is short"))
     }
 
     /// A plain number.
@@ -133,6 +141,13 @@ impl Sink for Ascii {
     }
 }
 
+impl Write for Ascii {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.put(text.as_bytes());
+        Ok(())
+    }
+}
+
 impl PartialEq for ShortText {
     fn eq(&self, other: &Self) -> bool {
         self.as_str() == other.as_str()
@@ -141,9 +156,9 @@ impl PartialEq for ShortText {
 
 impl Eq for ShortText {}
 
-impl std::fmt::Debug for ShortText {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        std::fmt::Debug::fmt(self.as_str(), formatter)
+impl fmt::Debug for ShortText {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.as_str(), formatter)
     }
 }
 

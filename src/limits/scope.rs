@@ -56,6 +56,12 @@ macro_rules! scopes {
                 match self { $( Self::$variant => $name, )* }
             }
 
+            /// Its setting.
+            #[must_use]
+            pub const fn setting(self) -> &'static str {
+                match self { $( Self::$variant => concat!("limits.", $name), )* }
+            }
+
             /// The routes that are counted in it.
             #[must_use]
             pub const fn routes(self) -> &'static str {

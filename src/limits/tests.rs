@@ -39,7 +39,7 @@ fn check(limits: &RateLimits, script: &str) {
         };
         let standing = standing.map_or(String::new(), |stands| {
             let over = if stands.over { ", over" } else { "" };
-            format!(" {} left of {}, {} s{over}", stands.remaining, stands.limit, stands.reset_s)
+            format!(" {} left of {}, {} s{over}", stands.remaining, stands.rate.count, stands.reset_s)
         });
         assert_eq!(format!("{verdict}{standing}"), expected, "{line}");
     }

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use super::core_loop::connection_word;
 use super::requests::caller::Caller;
 use super::requests::explain::{self, Judged};
-use super::requests::toll;
+use super::requests::toll::{self, Toll};
 use super::threads::mesh::POST_SLOTS;
 use super::threads::message::{ActJob, ReadJob, Said};
 use super::trading::SIGNATURES_PER_TURN;
@@ -427,8 +427,7 @@ impl Reading {
                     let found = self.followed.callers.explain(head, route, body, now);
                     explain::presenting(&found, head, route, body, judged)
                 });
-                let status =
-                    self.refuse((reject, head.dialect()), job.toll.retry_after_s(), explain.as_deref());
+                let status = self.refuse((reject, head.dialect()), &job.toll, explain.as_deref());
                 Err(Read::Body(job, status))
             }
         }
@@ -482,15 +481,10 @@ impl Reading {
         }
     }
 
-    /// Writes a refusal as the body and returns its status; a limit that refused says how long it lasts.
-    fn refuse(
-        &mut self,
-        (reject, dialect): (Reject, Dialect),
-        retry_after_s: Option<u32>,
-        explain: Option<&[u8]>,
-    ) -> u16 {
+    /// Writes a refusal as the body and returns its status.
+    fn refuse(&mut self, (reject, dialect): (Reject, Dialect), toll: &Toll, explain: Option<&[u8]>) -> u16 {
         self.body.clear();
-        let refusal = Refusal { retry_after_s, explain, dialect, ..Refusal::plain(reject) };
+        let refusal = Refusal { explain, dialect, ..toll.refusal(reject) };
         answer::refused(&mut Writer::new(&mut self.body), &refusal);
         refusal.status()
     }

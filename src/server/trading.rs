@@ -247,6 +247,7 @@ impl Trade {
             line.answers_for = answers_for;
         }
         if let Err(refused) = taken {
+            let refused = words::of_limit(refused, &line.toll);
             self.lap(Stage::Parse);
             let form = if route.endpoint == Endpoint::PlaceOrder { Form::Order } else { Form::Act };
             let toll = line.toll;

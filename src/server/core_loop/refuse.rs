@@ -4,7 +4,8 @@ use super::CoreLoop;
 use super::serve::Step;
 use crate::domain::{Position, Reject};
 use crate::http;
-use crate::http::respond::{self, Extras};
+use crate::http::respond::{self, ContentType, Extras, Response};
+use crate::json::{Writer, answer};
 use crate::server::connections::connection::{Connection, Door, Hears, Intent, Line};
 
 /// Opens a request and answers it at once.
@@ -51,10 +52,14 @@ pub(super) fn refuse_or_hold(line: &mut Line, connection: respond::Connection) -
     if line.toll.held().is_some() {
         return Step::Held;
     }
-    let wire = Reject::RateLimited.wire();
-    let (retry_after_s, rate_limit) = (line.toll.retry_after_s(), line.toll.head());
+    let refused = line.toll.refusal(Reject::RateLimited);
+    let (retry_after_s, rate_limit) = (refused.retry_after_s, line.toll.head());
     let extras = Extras { connection, retry_after_s, rate_limit, ..Extras::default() };
-    answer_now(line, |out| respond::plain_error(out, wire.status, wire.code, wire.error, &extras));
+    answer_now(line, |out| {
+        let response = Response::begin(out, refused.status(), ContentType::Json, &extras);
+        answer::refused(&mut Writer::new(out), &refused);
+        response.finish(out);
+    });
     Step::Took
 }
 

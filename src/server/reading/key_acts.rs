@@ -45,15 +45,14 @@ pub(super) fn of_wallet(
         Ok(proof) => proof,
         Err(reject) => {
             let explain = reading.explains.then(|| explained(reading, &claim, now));
-            let status =
-                reading.refuse((reject, headers.dialect), job.toll.retry_after_s(), explain.as_deref());
+            let status = reading.refuse((reject, headers.dialect), &job.toll, explain.as_deref());
             return Read::Body(job, status);
         }
     };
     let creates = endpoint == Endpoint::ApiKeyCreate;
     if creates && let Err(reject) = reading.followed.callers.charge_for_wallet(&mut job.toll, &proof.address)
     {
-        let status = reading.refuse((reject, headers.dialect), job.toll.retry_after_s(), None);
+        let status = reading.refuse((reject, headers.dialect), &job.toll, None);
         return Read::Body(job, status);
     }
     let errand: Errand = Box::new(move |trade, now| {

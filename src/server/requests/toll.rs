@@ -15,7 +15,8 @@
 use crate::domain::{Reject, WalletNo};
 use crate::http::respond::RateLimit;
 use crate::http::{Class, Endpoint};
-use crate::json::Writer;
+use crate::json::answer::Refusal;
+use crate::json::{ShortText, Writer};
 use crate::limits::{
     Cost, Due, Limited, Mode, Moment, Party, Rate, RateLimits, Scope, Standing, Verdict, WAIT_US_MAX,
 };
@@ -236,6 +237,18 @@ impl Toll {
         self.came_us.map_or(0, |came_us| now_us.saturating_sub(came_us))
     }
 
+    /// What a request is answered that was refused so: of one that a limit refused, which limit that is, whose, and how
+    /// much it takes.
+    pub(crate) fn refusal(&self, reject: Reject) -> Refusal<'static> {
+        let plain = Refusal { retry_after_s: self.retry_after_s, ..Refusal::plain(reject) };
+        let Some(met) = self.standing.filter(|_| reject == Reject::RateLimited) else {
+            return plain;
+        };
+        let got = if met.party == self.address { "more of this address" } else { "more of this owner" };
+        let (got, allowed) = (ShortText::new(got), ShortText::shown(met.rate));
+        Refusal { field: met.scope.setting(), got, allowed, ..plain }
+    }
+
     /// In how many seconds a request that was refused would be taken.
     pub(crate) fn retry_after_s(&self) -> Option<u32> {
         self.retry_after_s
@@ -244,7 +257,7 @@ impl Toll {
     /// What the answer's head says about limits.
     pub(crate) fn head(&self) -> Option<RateLimit> {
         self.standing.map(|standing| RateLimit {
-            limit: standing.limit,
+            limit: standing.rate.count,
             remaining: standing.remaining,
             reset_s: standing.reset_s,
             over: standing.over,

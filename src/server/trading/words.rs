@@ -3,7 +3,8 @@
 use super::work::Refused;
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Address, ApiKey, ConditionId, Reject, TokenId};
-use crate::json::ShortText;
+use crate::json::{ShortText, answer};
+use crate::server::requests::toll::Toll;
 use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
 
 /// What a GTD order's expiration has to be.
@@ -61,6 +62,15 @@ pub(crate) fn of_act(refusal: &Refusal) -> Refused {
         allowed: text(refusal.allowed),
         ..Refused::plain(refusal.reject)
     }
+}
+
+/// A refusal of a request; if a limit refused it, with the words for that.
+pub(crate) fn of_limit(refused: Refused, toll: &Toll) -> Refused {
+    if refused.reject != Reject::RateLimited {
+        return refused;
+    }
+    let answer::Refusal { field, got, allowed, .. } = toll.refusal(refused.reject);
+    Refused { field, got, allowed, ..refused }
 }
 
 /// A refusal of an order that names another API key than that of its request, which is not told.
