@@ -34,7 +34,7 @@ pub mod websocket;
 
 pub use auth_headers::AuthHeaders;
 pub use body::Chunked;
-pub use head::{BadRequest, BodyFraming, Head, Limits, Method, asks_head, origin_of, parse};
+pub use head::{BadRequest, BodyFraming, Head, Limits, Method, asks_head, header_at_fault, origin_of, parse};
 pub use query::Query;
 pub use respond::Response;
 pub use route::{Class, Endpoint, Route, route};

@@ -152,6 +152,17 @@ fn each_way_to_get_an_order_wrong_names_its_check() {
         for answer in [&single, &batch[0]] {
             let explain = &answer["explain"];
             assert_eq!(answer["code"], code, "{name}: {answer}");
+            let named = ["field", "got", "allowed"].map(|word| answer[word].as_str().unwrap_or(""));
+            let [first, second] = [&site.first, &site.second].map(|trader| hex_text(&trader.address.0));
+            match name {
+                "another signer" => assert_eq!(named, ["signer", &second, &first], "{answer}"),
+                "another maker" => assert_eq!(named, ["maker", &second, &first], "{answer}"),
+                "nobody's proxy" => {
+                    let proxy = hex_text(&[7; 20]);
+                    assert_eq!(named, ["maker", &proxy, "a wallet of the API key's owner"], "{answer}");
+                }
+                _ => {}
+            }
             assert_eq!(explain["check"], check.word(), "{name}: {answer}");
             assert_eq!(explain["hint"], check.hint(), "{name}");
             for (field, value) in fits.as_object().into_iter().flatten() {
@@ -417,6 +428,18 @@ fn each_way_to_get_a_split_wrong_names_its_check() {
         assert_eq!(explain["domain"]["name"], "Outcry", "{name}");
         let fits = if check == Check::Domain { json!(137) } else { Value::Null };
         assert_eq!(explain["fits"]["chainId"], fits, "{name}: {answer}");
+    }
+    // Those that nothing more is explained of name their field.
+    let strange = format!("0x{}", "ab".repeat(32));
+    let wallet = hex_text(&site.second.address.0);
+    let long = format!("0x{}", "1c".repeat(318));
+    for (body, named) in [
+        (foreign.clone(), ["wallet", &wallet, "a wallet of the API key's owner"]),
+        (good.replace(&condition, &strange), ["conditionId", &strange, "a market of this exchange"]),
+        (resigned(&good, &[0x1c; 318]), ["signature", &format!("{}…", &long[..75]), "65 bytes"]),
+    ] {
+        let answer = site.send(&site.first.request("POST", path, &body)).json();
+        assert_eq!(["field", "got", "allowed"].map(|word| answer[word].as_str().unwrap()), named, "{answer}");
     }
     let request = site.first.request("POST", path, &good);
     assert_eq!(site.send(&request).status, 200);

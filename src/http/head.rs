@@ -244,6 +244,23 @@ pub fn parse<'a>(bytes: &'a [u8], limits: &Limits) -> Result<Option<Head<'a>>, B
     }
 }
 
+/// The name of the first header, of bytes that are no request, that makes them none; the whole line if it has no colon.
+#[must_use]
+pub fn header_at_fault(bytes: &[u8]) -> Option<&[u8]> {
+    let mut rest = bytes.strip_prefix(b"\r\n").unwrap_or(bytes);
+    let (mut head, _) = read_request_line(next_line(&mut rest, usize::MAX).ok()??).ok()?;
+    let mut picked = Picked::default();
+    loop {
+        let line = next_line(&mut rest, usize::MAX).ok()??;
+        if line.is_empty() {
+            return None;
+        }
+        if picked.header(&mut head, line).is_err() {
+            return line.split(|&byte| byte == b':').next();
+        }
+    }
+}
+
 /// The `Origin` of bytes that are no request, so that the page which they come from may be told why.
 #[must_use]
 pub fn origin_of(bytes: &[u8]) -> Option<&str> {
@@ -543,7 +560,7 @@ fn content_length(value: &[u8], limits: &Limits) -> Result<usize, BadRequest> {
     if value.is_empty() || !value.iter().all(u8::is_ascii_digit) {
         return Err(BadRequest::LengthMalformed);
     }
-    if value.len() > DIGITS_MAX {
+    if value.iter().skip_while(|digit| **digit == b'0').count() > DIGITS_MAX {
         return Err(BadRequest::BodyTooLong);
     }
     let length = value.iter().fold(0_u64, |sum, digit| sum * 10 + u64::from(digit - b'0'));

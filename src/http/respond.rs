@@ -207,11 +207,14 @@ impl Response {
     }
 }
 
+/// The code of every answer to bytes that are not a request.
+pub const BAD_REQUEST: &str = "bad_request";
+
 /// Answers bytes that are not a request. The connection closes after this answer.
 pub fn bad_request(out: &mut Vec<u8>, reason: BadRequest) {
     let (status, text) = reason.wire();
     let extras = Extras { connection: Connection::Close, ..Extras::default() };
-    plain_error(out, status, "bad_request", text, &extras);
+    plain_error(out, status, BAD_REQUEST, text, &extras);
 }
 
 /// Answers a request that has no route.

@@ -30,6 +30,7 @@ pub use token::TokenAsk;
 use super::answer::Refusal;
 use super::short::ShortText;
 use crate::domain::{ApiKey, OrderId, Reject, Shares, SignedOrder};
+use parse::NotJson;
 use tape::{TapeReader, Value};
 
 /// Orders in one POST /orders.
@@ -111,7 +112,7 @@ impl BodyReader {
         let id = format!("\"0x{}\",", "0".repeat(64));
         let mut body = format!("[{}\"\"]", id.repeat(WARM_IDS)).into_bytes();
         let warm = reader.tape.read(&mut body, |value| matches!(value, Value::Array(_)));
-        assert_eq!(warm, Some(true), "the warming body is JSON");
+        assert_eq!(warm, Ok(true), "the warming body is JSON");
         reader
     }
 
@@ -209,9 +210,13 @@ impl BodyReader {
         body: &mut [u8],
         read: impl FnOnce(Value<'_, '_>) -> Result<T, ReadError>,
     ) -> Result<T, ReadError> {
-        match self.tape.read(body, read) {
-            Some(outcome) => outcome,
-            None => Err(ReadError::of(Reject::InvalidPayload, "body", ShortText::EMPTY, "JSON")),
-        }
+        self.tape.read(body, read).unwrap_or_else(|NotJson(at)| {
+            let got = match body.len() {
+                0 => ShortText::EMPTY,
+                bytes if at < bytes => ShortText::shown(format_args!("no JSON from byte {at} on")),
+                bytes => ShortText::shown(format_args!("JSON that is not whole, {bytes} bytes")),
+            };
+            Err(ReadError::of(Reject::InvalidPayload, "body", got, "JSON"))
+        })
     }
 }

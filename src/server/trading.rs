@@ -455,12 +455,17 @@ impl Trade {
         self.works.work(work).laps.lap_elsewhere(match_ns, now_ns);
     }
 
-    /// The caller's wallet of this address.
-    fn wallet_of(&self, caller: &Caller, address: &Address) -> Result<WalletNo, Refused> {
+    /// The caller's wallet of this address, which `field` names.
+    fn wallet_of(
+        &self,
+        caller: &Caller,
+        field: &'static str,
+        address: &Address,
+    ) -> Result<WalletNo, Refused> {
         let wallet = self.registry.wallet_of(address);
         let wallet =
             wallet.filter(|&wallet| self.registry.wallet(wallet).principal() == Some(caller.principal));
-        wallet.ok_or(Refused::plain(Reject::MakerNotAuthorized))
+        wallet.ok_or_else(|| words::not_authorized(field, address))
     }
 
     fn refuse_item(&mut self, ticket: Ticket, refused: Refused) {

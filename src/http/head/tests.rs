@@ -148,6 +148,31 @@ fn header_lines_that_two_servers_might_read_differently_are_refused() {
 }
 
 #[test]
+fn the_header_at_fault_is_named() {
+    for (lines, name) in [
+        ("A: b\r\nOrigin: a\r\norigin: a\r\n", Some("origin")),
+        ("POLY_NONCE: 0\r\npoly_nonce: 0\r\n", Some("poly_nonce")),
+        ("POLY_NONCE: 0\r\nKUEST_NONCE: 0\r\n", Some("KUEST_NONCE")),
+        ("Authorization: é\r\n", Some("Authorization")),
+        ("Na(me: x\r\n", Some("Na(me")),
+        ("No colon\r\n", Some("No colon")),
+        (" folded: x\r\n", Some(" folded")),
+        ("Host: h\r\n", Some("Host")),
+        ("Expect: 200-ok\r\n", Some("Expect")),
+        // These are at fault together, or not as headers.
+        ("Content-Length: 1\r\nTransfer-Encoding: chunked\r\n", None),
+        ("A: b\0\r\n", None),
+    ] {
+        let text = with(lines);
+        assert!(read(&text).is_err(), "{lines:?}");
+        assert_eq!(header_at_fault(text.as_bytes()), name.map(str::as_bytes), "{lines:?}");
+    }
+    for line in ["GET /\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nHos", ""] {
+        assert_eq!(header_at_fault(line.as_bytes()), None, "{line:?}");
+    }
+}
+
+#[test]
 fn header_lines_that_mean_one_thing_are_taken() {
     for lines in [
         "A: é\r\n",
@@ -204,7 +229,10 @@ fn connections_stay_open_as_each_version_has_it() {
 
 #[test]
 fn bodies_are_framed_by_length_or_by_chunks() {
-    assert_eq!(whole(&with("Content-Length: 007\r\n")).body, BodyFraming::Length(7));
+    for zeros in [0, 2, 17, 18, 40] {
+        let line = format!("Content-Length: {}7\r\n", "0".repeat(zeros));
+        assert_eq!(whole(&with(&line)).body, BodyFraming::Length(7), "{zeros} zeros");
+    }
     assert_eq!(whole(&with("TRANSFER-ENCODING: CHUNKED\r\n")).body, BodyFraming::Chunked);
     assert_eq!(
         whole("GET /x HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\n[]").body,

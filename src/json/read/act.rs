@@ -50,7 +50,7 @@ record! { Act {
 /// Reads one act.
 pub(super) fn read(body: Value<'_, '_>) -> Result<SignedAct, ReadError> {
     let act = Act::collect(body, "body")?;
-    let (signature, signature_len) = order::signature(act.signature)?;
+    let (signature, signature_len) = order::signature(act.signature, "65 bytes")?;
     Ok(SignedAct {
         wallet: field::address(act.wallet, "wallet")?,
         condition: field::condition(act.condition, "conditionId")?

@@ -117,7 +117,13 @@ pub(super) fn uint256(value: Value<'_, '_>, field: &'static str) -> Result<[u8; 
         }
         _ => None,
     };
-    read.ok_or_else(|| ReadError::payload(field, value, "a whole number, as digits in a string above 2^64"))
+    read.ok_or_else(|| {
+        ReadError::payload(
+            field,
+            value,
+            "a whole number below 2^256, of at most 78 digits; from 2^64 on as text",
+        )
+    })
 }
 
 /// A token's id.

@@ -47,7 +47,7 @@ pub(super) fn read(body: Value<'_, '_>) -> Result<SignedOrder, ReadError> {
     let order = Signed::collect(envelope.order, "order")?;
     check_version(&order)?;
     let fields = fields(&order)?;
-    let (signature, signature_len) = signature(order.signature)?;
+    let (signature, signature_len) = signature(order.signature, "65 or 317 bytes")?;
     // Deferring the execution makes no difference here: it is over before the answer.
     let _: bool = field::flag(envelope.defer_exec, "deferExec")?;
     Ok(SignedOrder {
@@ -128,7 +128,10 @@ pub(super) fn signature_type(value: Value<'_, '_>) -> Result<SignatureType, Read
 }
 
 /// A signature of any length up to the longest; whether the length fits its type is judged later.
-pub(super) fn signature(value: Value<'_, '_>) -> Result<([u8; SIGNATURE_BYTES_MAX], u16), ReadError> {
+pub(super) fn signature(
+    value: Value<'_, '_>,
+    allowed: &'static str,
+) -> Result<([u8; SIGNATURE_BYTES_MAX], u16), ReadError> {
     const FIELD: &str = "signature";
     let Value::Text(text) = value else {
         return Err(ReadError::payload(FIELD, value, "0x and hex digits"));
@@ -138,7 +141,7 @@ pub(super) fn signature(value: Value<'_, '_>) -> Result<([u8; SIGNATURE_BYTES_MA
         Some(length) => Ok((bytes, u16::try_from(length).expect("at most SIGNATURE_BYTES_MAX"))),
         None if is_long_hex(text) => {
             let got = ShortText::new(text);
-            Err(ReadError::of(Reject::SignatureInvalid, FIELD, got, "65 or 317 bytes"))
+            Err(ReadError::of(Reject::SignatureInvalid, FIELD, got, allowed))
         }
         None => Err(ReadError::payload(FIELD, value, "0x and hex digits")),
     }

@@ -39,14 +39,22 @@ pub(super) struct Node {
     pub(super) value: u64,
 }
 
-/// Parses `body` onto `nodes` and returns it as text; `None` if it is not JSON, is nested too deep
-/// or is not UTF-8.
-pub(super) fn parse<'b>(body: &'b mut [u8], nodes: &mut Vec<Node>) -> Option<&'b str> {
+/// The byte from which on a body is not JSON, is nested too deep or is not UTF-8; behind its last one, it is not whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NotJson(pub(super) usize);
+
+/// Parses `body` onto `nodes` and returns it as text.
+pub(super) fn parse<'b>(body: &'b mut [u8], nodes: &mut Vec<Node>) -> Result<&'b str, NotJson> {
     nodes.clear();
-    u32::try_from(body.len()).ok()?;
-    Parser { body, at: 0, nodes, open: [0; DEPTH_MAX], depth: 0 }.document()?;
+    if u32::try_from(body.len()).is_err() {
+        return Err(NotJson(0));
+    }
+    let mut parser = Parser { body, at: 0, nodes, open: [0; DEPTH_MAX], depth: 0 };
+    if parser.document().is_none() {
+        return Err(NotJson(parser.at));
+    }
     // One check of the whole body is several times as fast as one for each text.
-    std::str::from_utf8(body).ok()
+    std::str::from_utf8(body).map_err(|fault| NotJson(fault.valid_up_to()))
 }
 
 struct Parser<'a> {
@@ -59,7 +67,7 @@ struct Parser<'a> {
 }
 
 impl Parser<'_> {
-    fn document(mut self) -> Option<()> {
+    fn document(&mut self) -> Option<()> {
         loop {
             self.skip_blanks();
             if !self.value()? {
@@ -171,10 +179,12 @@ impl Parser<'_> {
     }
 
     fn word(&mut self, word: &[u8], kind: Kind) -> Option<()> {
-        let found = self.body[self.at..].starts_with(word);
+        if !self.body[self.at..].starts_with(word) {
+            return None;
+        }
         self.at += word.len();
         self.push(kind, 0, 0);
-        found.then_some(())
+        Some(())
     }
 
     fn number(&mut self) -> Option<()> {
@@ -226,6 +236,7 @@ impl Parser<'_> {
             }
             read += plain;
             end += plain;
+            self.at = read;
             match self.body.get(read)? {
                 b'"' => break,
                 b'\\' => {

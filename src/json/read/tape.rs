@@ -2,7 +2,7 @@
 //!
 //! [`Value`] walks without recursion and tells whole numbers from all others: no float gets in.
 
-use super::parse::{Kind, Node, parse};
+use super::parse::{Kind, Node, NotJson, parse};
 use crate::json::short::ShortText;
 
 /// Nodes that the tape begins with: more than any order has.
@@ -18,10 +18,14 @@ impl TapeReader {
         Self { nodes: Vec::with_capacity(NODES_START) }
     }
 
-    /// Parses `body` in place and hands it to `judge`; `None` if it is not JSON.
-    pub(super) fn read<T>(&mut self, body: &mut [u8], judge: impl FnOnce(Value<'_, '_>) -> T) -> Option<T> {
+    /// Parses `body` in place and hands it to `judge`.
+    pub(super) fn read<T>(
+        &mut self,
+        body: &mut [u8],
+        judge: impl FnOnce(Value<'_, '_>) -> T,
+    ) -> Result<T, NotJson> {
         let body = parse(body, &mut self.nodes)?;
-        Nodes { nodes: &self.nodes, body }.next().map(judge)
+        Ok(judge(Nodes { nodes: &self.nodes, body }.next().expect("JSON has a value")))
     }
 }
 

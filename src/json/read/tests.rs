@@ -228,6 +228,11 @@ fn a_number_that_is_too_large_is_told_from_one_that_is_none() {
     assert_eq!(refused("signatureType", Some(json!(256))).2, "256");
     let long = format!("0x{}", "ff".repeat(318));
     assert_eq!(refused("signature", Some(json!(long))).0, Reject::SignatureInvalid);
+    let above = "115792089237316195423570985008687907853269984665640564039457584007913129639936";
+    for field in ["salt", "tokenId"] {
+        let error = read(&with(field, Some(json!(above)))).expect_err("2^256");
+        assert!(error.refusal().allowed.as_str().contains("below 2^256, of at most 78 digits"), "{error:?}");
+    }
     // A number in the text itself that no u64 holds is refused.
     let text = body().to_string().replace("479249096354", above);
     assert_eq!(read_text(&text).expect_err("refused").reject, Reject::InvalidPayload);
@@ -295,6 +300,19 @@ fn what_is_not_json_is_refused_and_the_reader_goes_on() {
     assert!(reader.order(&mut "[".repeat(100_000).into_bytes()).is_err());
     let deep = "[".repeat(100_000) + &"]".repeat(100_000);
     assert!(reader.order(&mut deep.into_bytes()).is_err());
+}
+
+#[test]
+fn a_body_that_is_no_json_is_told_from_where_on() {
+    for (bad, got) in [
+        ("", ""),
+        ("garbage", "no JSON from byte 0 on"),
+        ("{\"order\":{\"salt\":1,}}", "no JSON from byte 19 on"),
+        ("{\"order\":{}", "JSON that is not whole, 11 bytes"),
+    ] {
+        let error = read_text(bad).expect_err("refused");
+        assert_eq!((error.field, error.got.as_str(), error.allowed), ("body", got, "JSON"), "{bad:?}");
+    }
 }
 
 #[test]

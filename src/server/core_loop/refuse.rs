@@ -3,10 +3,11 @@
 use super::CoreLoop;
 use super::serve::Step;
 use crate::domain::{Position, Reject};
-use crate::http;
 use crate::http::respond::{self, ContentType, Extras, Response};
-use crate::json::{Writer, answer};
+use crate::http::{self, BadRequest};
+use crate::json::{ShortText, Writer, answer};
 use crate::server::connections::connection::{Connection, Door, Hears, Intent, Line};
+use crate::server::requests::refusal;
 
 /// Opens a request and answers it at once.
 pub(super) fn answer_now(line: &mut Line, write: impl FnOnce(&mut Vec<u8>)) {
@@ -30,6 +31,27 @@ pub(super) fn answer_bytes(
         connection.line.drop_body(number);
     }
     hear_no_rest(connection)
+}
+
+/// Refuses bytes that are no request. If one header is at fault, it is named.
+pub(super) fn refuse_bytes(core: &CoreLoop, connection: &mut Connection, bad: BadRequest) -> Step {
+    let header = http::header_at_fault(connection.input.unread());
+    let Some(header) = header.map(|name| ShortText::new(&String::from_utf8_lossy(name))) else {
+        return answer_bytes(core, connection, |out| respond::bad_request(out, bad));
+    };
+    let (status, error) = bad.wire();
+    let extras = Extras { connection: respond::Connection::Close, ..Extras::default() };
+    answer_bytes(core, connection, |out| {
+        let response = Response::begin(out, status, ContentType::Json, &extras);
+        let mut json = Writer::new(out);
+        refusal::write_words(json.open_object(), error, respond::BAD_REQUEST);
+        json.key("field").text(header.as_str());
+        if bad == BadRequest::HeaderTwice {
+            json.key("got").text("twice").key("allowed").text("once");
+        }
+        json.close_object();
+        response.finish(out);
+    })
 }
 
 /// Refuses what a server that ends has not taken.

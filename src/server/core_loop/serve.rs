@@ -1,11 +1,11 @@
 //! Requests in the buffers of ready connections: what they are, and who answers them.
 
-use super::refuse::{answer_bytes, answer_now, refuse_or_hold, refuse_unready, write_refusal};
+use super::refuse::{answer_bytes, answer_now, refuse_bytes, refuse_or_hold, refuse_unready, write_refusal};
 use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
 use crate::http::route::{Allowed, NoRoute, Route};
-use crate::http::{self, BadRequest, Class, Endpoint, Method, Query, websocket};
+use crate::http::{self, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::connections::connection::{
     Connection, Door, Hears, Intent, Line, REQUEST_BYTES_MAX, Timed,
@@ -250,7 +250,7 @@ impl CoreLoop {
         }
         let decoded = match request::decode_chunks(connection) {
             Ok(decoded) => decoded,
-            Err(bad) => return self.refuse_bytes(connection, bad),
+            Err(bad) => return refuse_bytes(self, connection, bad),
         };
         if let (None, Some(chunks)) = (decoded, &connection.chunked) {
             let expects_continue = chunks.expects_continue;
@@ -264,7 +264,7 @@ impl CoreLoop {
         }
         let found = match request::find(&connection.input, decoded) {
             Ok(found) => found,
-            Err(bad) => return self.refuse_bytes(connection, bad),
+            Err(bad) => return refuse_bytes(self, connection, bad),
         };
         match found {
             Found::Partial { needed, expects_continue } => {
@@ -315,11 +315,6 @@ impl CoreLoop {
                 step
             }
         }
-    }
-
-    /// Refuses bytes that are no request.
-    fn refuse_bytes(&self, connection: &mut Connection, bad: BadRequest) -> Step {
-        answer_bytes(self, connection, |out| respond::bad_request(out, bad))
     }
 
     /// The laps up to now of the request at the front of the buffer: it was received, and may have waited for its turn

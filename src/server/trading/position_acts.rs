@@ -29,8 +29,9 @@ impl Trade {
         let plain = Refused::plain;
         let signed = self.bodies.act(&mut self.body).map_err(|error| of_read(&error))?;
         self.lap(Stage::Parse);
-        let market = self.registry.condition(&signed.condition).ok_or(plain(Reject::ConditionUnknown))?;
-        let wallet = self.wallet_of(caller, &signed.wallet)?;
+        let market = self.registry.condition(&signed.condition);
+        let market = market.ok_or_else(|| words::condition_unknown(&signed.condition))?;
+        let wallet = self.wallet_of(caller, "wallet", &signed.wallet)?;
         let act = kind_of(endpoint);
         let terms = terms_of(act, &signed);
         self.signatures_left -= 1;

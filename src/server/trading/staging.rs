@@ -105,7 +105,8 @@ impl Trade {
         if order.owner != caller.api_key {
             return Err(words::of_another_key(order.owner));
         }
-        Verifier::parties(fields, &caller.address).map_err(plain)?;
+        Verifier::parties(fields, &caller.address)
+            .map_err(|reject| words::of_parties(reject, fields, &caller.address))?;
         let Some((market, outcome)) = self.registry.token(&fields.token) else {
             // Version 3 orders name positions where others name tokens.
             return Err(match self.other_version(&order, caller, Reject::TokenUnknown) {
@@ -114,7 +115,7 @@ impl Trade {
             });
         };
         self.names_market(&order, market)?;
-        let wallet = match self.wallet_of(caller, &fields.maker) {
+        let wallet = match self.wallet_of(caller, "maker", &fields.maker) {
             Ok(wallet) => Ok(wallet),
             Err(refused) => Err(self.claimed(fields).ok_or(refused)?),
         };

@@ -2,7 +2,7 @@
 
 use super::work::Refused;
 use crate::domain::time::MILLISECONDS_FROM;
-use crate::domain::{Address, ApiKey, ConditionId, Reject, TokenId};
+use crate::domain::{Address, ApiKey, ConditionId, OrderFields, Reject, SignatureType, TokenId};
 use crate::json::{ShortText, answer};
 use crate::server::requests::toll::Toll;
 use crate::shard::{REFUSED_PRICE_PLACES, Refusal};
@@ -104,10 +104,44 @@ pub(crate) fn token_unknown(token: &TokenId) -> Refused {
 
 /// A refusal of an order for the market that it names.
 pub(crate) fn of_condition(reject: Reject, condition: &ConditionId) -> Refused {
+    of_market(reject, condition, "the market of tokenId")
+}
+
+/// A refusal of a split, merge or redeem in a market that is none of this exchange.
+pub(crate) fn condition_unknown(condition: &ConditionId) -> Refused {
+    of_market(Reject::ConditionUnknown, condition, "a market of this exchange")
+}
+
+fn of_market(reject: Reject, condition: &ConditionId, allowed: &str) -> Refused {
     Refused {
         field: "conditionId",
         got: ShortText::hex(&condition.0),
-        allowed: ShortText::new("the market of tokenId"),
+        allowed: ShortText::new(allowed),
+        ..Refused::plain(reject)
+    }
+}
+
+/// A refusal of a wallet that is not the owner's of the key; `field` names it.
+pub(crate) fn not_authorized(field: &'static str, wallet: &Address) -> Refused {
+    Refused {
+        field,
+        got: ShortText::hex(&wallet.0),
+        allowed: ShortText::new("a wallet of the API key's owner"),
+        ..Refused::plain(Reject::MakerNotAuthorized)
+    }
+}
+
+/// A refusal of the parties that an order names, by what `Verifier::parties` found.
+pub(crate) fn of_parties(reject: Reject, order: &OrderFields, caller: &Address) -> Refused {
+    let is_deposit = order.signature_type == SignatureType::Deposit;
+    let (field, got, allowed) = match reject {
+        Reject::SignerMismatch => ("signer", &order.signer, if is_deposit { &order.maker } else { caller }),
+        _ => ("maker", &order.maker, caller),
+    };
+    Refused {
+        field,
+        got: ShortText::hex(&got.0),
+        allowed: ShortText::hex(&allowed.0),
         ..Refused::plain(reject)
     }
 }

@@ -13,7 +13,7 @@ fn serde_takes(text: &[u8]) -> Option<bool> {
 }
 
 fn we_take(text: &[u8]) -> bool {
-    parse(&mut text.to_vec(), &mut Vec::new()).is_some()
+    parse(&mut text.to_vec(), &mut Vec::new()).is_ok()
 }
 
 #[test]
@@ -62,6 +62,30 @@ fn what_is_json_is_what_another_strict_parser_takes() {
         // Numbers that large are only in good texts.
         let expected = serde_takes(text.as_bytes()).unwrap_or(true);
         assert_eq!(we_take(text.as_bytes()), expected, "{text:?}");
+    }
+}
+
+#[test]
+fn what_is_no_json_is_so_from_a_byte_on() {
+    let deep = "[".repeat(65);
+    for (text, at) in [
+        (&b""[..], 0),
+        (b"garbage", 0),
+        (b"{\"a\":1", 6),
+        (b"{\"a\":nul}", 5),
+        (b"{\"a\":01}", 7),
+        (b"{\"a\":1.}", 7),
+        (b"{\"a\" 1}", 5),
+        (b"{\"a\":1,}", 7),
+        (b"{\"a\":\"b", 7),
+        (b"{\"a\":\"b\\x\"}", 7),
+        (b"{\"a\":\"b\n\"}", 7),
+        (b"{\"a\":\"\xff\"}", 6),
+        (b"[1] 2", 4),
+        (deep.as_bytes(), 64),
+    ] {
+        let read = parse(&mut text.to_vec(), &mut Vec::new()).expect_err("no JSON");
+        assert_eq!(read, NotJson(at), "{}", String::from_utf8_lossy(text));
     }
 }
 
