@@ -256,6 +256,10 @@ fn the_machine_is_told_as_the_commands_tell_it() {
     assert!(!limits.is_empty() && limits.iter().all(|limit| limit["kind"].is_string()), "{seen}");
     assert!(seen["summary"][0].as_str().unwrap().starts_with("processor: "), "{seen}");
     assert!(0 < seen["looked_at_ms"].as_u64().unwrap());
+    // It looks at others as the commands do.
+    let mut rows = seen["conditions"].as_array().unwrap().iter();
+    let others = rows.find(|row| row["condition"] == "cpu.others").unwrap()["current"].as_str().unwrap();
+    assert!(others.contains(" % of the last "), "{others}");
     // Since boot the value would be diluted.
     let mut rows = seen["conditions"].as_array().unwrap().iter();
     let steal = rows.find(|row| row["condition"] == "cpu.steal").unwrap()["current"].as_str().unwrap();

@@ -9,6 +9,7 @@
 //! | `disk` | how much room is left where the exchange writes, and what that means |
 //! | `disk_count`, `disk_writers` | what a disk has done, and who writes |
 //! | `crowd` | who else ran, by name |
+//! | `own_time` | what the exchange's own threads use of each CPU |
 //! | `run_delay` | for how long a thread was ready and had no CPU |
 //! | `jitter` | how often a CPU is taken from a thread that never sleeps |
 //! | `view` | all of it together, as the operator's listener reports it |
@@ -22,5 +23,6 @@ pub mod system;
 
 pub(super) mod disk;
 pub(super) mod files;
+pub(super) mod own_time;
 pub(super) mod run_delay;
 pub(super) mod view;

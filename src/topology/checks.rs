@@ -18,11 +18,11 @@ use super::placement::{INGRESS_MAX, Policy, SHARDS_MAX, SPARE_CORES};
 use super::table;
 
 pub(super) use cpu::{on_cpu, remedy_of, waits_for};
-pub use cpu::{percent, used};
+pub use cpu::{percent, used_by_others};
 pub(super) use gaps::named;
 pub use gaps::{Gaps, Named, Taker};
 pub use memory::{available_bytes, cannot_be_had, held_bytes};
-pub use probes::{DiskProbe, DiskUse, Others, Probes};
+pub use probes::{DiskProbe, DiskUse, Others, OwnTime, Probes};
 
 /// How bad it is if a condition is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -472,6 +472,14 @@ impl Scene<'_> {
     #[must_use]
     pub fn others_on(&self, cpus: &[usize]) -> Option<Others> {
         cpu::others_on_each(self, cpus).into_iter().next()
+    }
+
+    /// Whether others may have `millionths` or more of one of `cpus`: not if all of them were looked at and had less, nor
+    /// of a machine that cannot be looked at.
+    #[must_use]
+    pub fn others_may_have(&self, cpus: &[usize], millionths: u64) -> bool {
+        let may_have = |&cpu: &usize| cpu::at_most_others(self, cpu).is_none_or(|most| millionths <= most);
+        self.probes.stat_quiet.is_some() && cpus.iter().any(may_have)
     }
 
     /// What others use of that CPU with a loop, or the journal, which they use most; none if nobody looked.

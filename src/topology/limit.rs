@@ -380,13 +380,13 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
 }
 
 /// Whether every loop that orders wait for could spin: journal and reader keep a CPU, and nobody else has a loop's CPU
-/// half of the time. A loop that never sleeps is never woken ahead of others, but waits for its turn.
+/// half of the time, as far as that is known. A loop that never sleeps is never woken ahead of others, but waits for its turn.
 pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
     let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
     // A thread that spins takes half of what its core's other thread has.
     let cores = scene.machine.distinct(Cpu::core);
     let is_room = 0 < trading && trading < cores && scene.machine.quota_milli.is_none();
-    is_room && with_half(scene).is_none()
+    is_room && !scene.others_may_have(&scene.cpus_of_orders(), HALF)
 }
 
 /// From this share of a CPU on, in millionths, what others have of it delays the median order.

@@ -263,7 +263,7 @@ pub(super) fn shown(name: &str) -> String {
 
 /// How long a thread ran, to the nanosecond if the kernel says so: in `stat` a thread that ran for a moment may have a
 /// whole tick.
-fn ran_ns(folder: &Path) -> Option<u64> {
+pub(super) fn ran_ns(folder: &Path) -> Option<u64> {
     std::fs::read_to_string(folder.join("schedstat")).ok()?.split_whitespace().next()?.parse().ok()
 }
 

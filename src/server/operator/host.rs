@@ -200,7 +200,7 @@ fn plan_table(rows: &[Row]) -> String {
 }
 
 /// What files say of this machine, on which `plan` runs, as JSON; `now` is written as the time of the look. Takes a
-/// second, over which the host's share is counted: since the boot it would be diluted.
+/// second, over which the shares of the host and of other programs are counted: since the boot they would be diluted.
 pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let files = Below::this_machine();
     let machine = Machine::read(&files, &allowed_cpus());
@@ -208,7 +208,7 @@ pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let mut probes = Probes::none("not tried while the exchange runs");
     probes.held_bytes = Some(checks::held_bytes(&look.files));
     probes.stat_before = look.files.text("/proc/stat").ok();
-    std::thread::sleep(Duration::from_secs(1));
+    probes::look_beside_ourselves(&mut probes, Duration::from_secs(1));
     let judged = look.judged(&probes);
     let text = json(|json| {
         json.open_object().key("looked_at_ms").number(now.0);
@@ -359,6 +359,9 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
         None => look.probes(),
         Some(_) => Probes::none("waits for a valid configuration"),
     };
+    if fault.is_some() && look.is_here {
+        probes::look_at_others(&mut probes, None, probes::QUIET_TIME_MIN);
+    }
     probes.config = Ok(fault);
     if let Some(seconds) = args.jitter {
         probes.jitter = Some(jitter::measure(&look.machine.allowed, Duration::from_secs(seconds)));

@@ -23,6 +23,7 @@ use crate::server::machine::disk_count::DiskCount;
 use crate::server::machine::disk_writers::DiskWriters;
 use crate::server::machine::files::Below;
 use crate::server::machine::jitter::percentile;
+use crate::server::machine::own_time::OwnThreads;
 use crate::server::machine::run_delay::RunDelay;
 use crate::server::machine::system;
 use crate::server::operator::dev::mark;
@@ -31,7 +32,7 @@ use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
 use crate::topology::checks::{
     ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, available_bytes,
-    cannot_be_had, used,
+    cannot_be_had, used_by_others,
 };
 use crate::topology::placement::JOURNAL_PRIORITY;
 use crate::topology::placement::SHARDS_MAX;
@@ -153,6 +154,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         real_time: real_time(),
         stat_before,
         stat_quiet: None,
+        own_time: None,
         busy_with: Vec::new(),
         signature_ns: Err("not tried".to_owned()),
         signature_lost_millionths: 0,
@@ -196,21 +198,41 @@ pub(crate) fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, ti
     let crowd = Crowd::of_threads();
     let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
     let writers = DiskWriters::now(None);
-    let quiet = std::fs::read_to_string("/proc/stat");
+    let quiet = stat();
     std::thread::sleep(time);
-    probes.stat_quiet = quiet.and_then(|before| Ok([before, std::fs::read_to_string("/proc/stat")?])).ok();
+    probes.stat_quiet = Some([quiet, stat()]);
     probes.disk_quiet = disk.and_then(|before| {
         let after = of_segments.ok_or_else(no_folder).and_then(DiskCount::of)?;
         let writer = writers.most_of(&DiskWriters::now(None), before.bytes_until(&after));
         Ok(before.until(&after, time).by(writer))
     });
+    name_others(probes, &crowd, time);
+}
+
+/// The same of the CPUs alone while this process's other threads run: what these use is not counted.
+pub(crate) fn look_beside_ourselves(probes: &mut Probes, time: Duration) {
+    let (crowd, own) = (Crowd::of_threads(), OwnThreads::now());
+    let before = stat();
+    std::thread::sleep(time);
+    probes.stat_quiet = Some([before, stat()]);
+    probes.own_time = Some(own.until(&OwnThreads::now()));
+    name_others(probes, &crowd, time);
+}
+
+/// Names who had most of each CPU since the look at the `crowd`.
+fn name_others(probes: &mut Probes, crowd: &Crowd, time: Duration) {
     let later = Crowd::of_threads();
-    let Some([before, after]) = &probes.stat_quiet else { return };
+    let Some(quiet) = &probes.stat_quiet else { return };
     let had_most = |cpu: usize| {
-        let millionths = used(before, after, cpu)?;
+        let millionths = used_by_others(quiet, probes.own_time.as_ref(), cpu)?;
         Some((cpu, crowd.most_of(&later, cpu, millionths, time)?))
     };
     probes.busy_with = allowed_cpus().into_iter().filter_map(had_most).collect();
+}
+
+/// The kernel's counts of every CPU; nothing if they cannot be read.
+fn stat() -> String {
+    std::fs::read_to_string("/proc/stat").unwrap_or_default()
 }
 
 /// How long others are counted at least: fifty of the kernel's ticks.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::gaps::{GAP_P99_MAX_NS, without_writers};
 use super::interrupts::{interrupts, irqbalance};
-use super::{Finding, Fix, Gaps, LoopWork, Others, Scene, Severity, Sleeps};
+use super::{Finding, Fix, Gaps, LoopWork, Others, OwnTime, Scene, Severity, Sleeps};
 use crate::topology::cost;
 use crate::topology::list;
 use crate::topology::machine::{Card, Cpu, counted, cpus_of};
@@ -360,20 +360,59 @@ pub(super) fn stolen_share(scene: &Scene<'_>) -> Option<Stolen> {
     Some(Stolen { millionths, ticks, since })
 }
 
-/// Busy ticks of `cpu` in a text of `/proc/stat`, without those that the host took, and all ticks.
-fn busy(stat: &str, cpu: usize) -> Option<(u64, u64)> {
-    let name = format!("cpu{cpu} ");
-    let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
-    let times: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
-    // user nice system idle iowait irq softirq steal
-    let at = |index: usize| times.get(index).copied().unwrap_or(0);
-    Some((at(0) + at(1) + at(2) + at(5) + at(6), times.iter().take(8).sum()))
+/// Ticks of one CPU.
+struct Ticks {
+    /// Those that threads had.
+    threads: u64,
+    /// Those that went to interrupts.
+    interrupts: u64,
+    all: u64,
+}
+
+impl Ticks {
+    /// Those of `cpu` between two texts of `/proc/stat`.
+    fn between([before, after]: &[String; 2], cpu: usize) -> Option<Self> {
+        let (before, after) = (Self::until(before, cpu)?, Self::until(after, cpu)?);
+        Some(Self {
+            threads: after.threads.saturating_sub(before.threads),
+            interrupts: after.interrupts.saturating_sub(before.interrupts),
+            all: after.all.saturating_sub(before.all),
+        })
+    }
+
+    fn until(stat: &str, cpu: usize) -> Option<Self> {
+        let name = format!("cpu{cpu} ");
+        let line = stat.lines().find_map(|line| line.strip_prefix(&name))?;
+        let times: Vec<u64> = line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        // user nice system idle iowait irq softirq steal
+        let at = |index: usize| times.get(index).copied().unwrap_or(0);
+        let all = times.iter().take(8).sum();
+        Some(Self { threads: at(0) + at(1) + at(2), interrupts: at(5) + at(6), all })
+    }
+
+    fn all_used(&self) -> u64 {
+        self.threads + self.interrupts
+    }
+
+    /// What `ticks` of them are, in millionths of all.
+    fn share(&self, ticks: u64) -> Option<u64> {
+        (ticks * 1_000_000).checked_div(self.all)
+    }
+
+    /// What `ns` are of them, in millionths of all.
+    fn share_of_ns(&self, ns: u64) -> Option<u64> {
+        ns.checked_div(self.all * TICK_MS)
+    }
 }
 
 /// A tick of `/proc/stat` is a hundredth of a second.
 const TICK_MS: u64 = 10;
 
-/// What others use of each of `cpus` while this process sleeps, the most used first; of equals, one that orders wait
+/// What is left of a CPU on which this process runs is others' only from this share on, in millionths: who runs when the
+/// kernel counts is a matter of chance, which a hundred ticks show to within 15 in a hundred.
+const CHANCE_MILLIONTHS: u64 = 150_000;
+
+/// What others use of each of `cpus`, the most used first; of equals, one that orders wait
 /// for.
 pub(super) fn others_on_each(scene: &Scene<'_>, cpus: &[usize]) -> Vec<Others> {
     let mut others: Vec<Others> = cpus.iter().filter_map(|&cpu| others_of(scene, cpu)).collect();
@@ -382,19 +421,29 @@ pub(super) fn others_on_each(scene: &Scene<'_>, cpus: &[usize]) -> Vec<Others> {
 }
 
 fn others_of(scene: &Scene<'_>, cpu: usize) -> Option<Others> {
-    let [before, after] = scene.probes.stat_quiet.as_ref()?;
-    let millionths = used(before, after, cpu)?;
+    let quiet = scene.probes.stat_quiet.as_ref()?;
+    let millionths = used_by_others(quiet, scene.probes.own_time.as_ref(), cpu)?;
     let who = scene.probes.busy_with.iter().find(|(at, _)| *at == cpu).map(|(_, who)| who.clone());
-    let looked_ms = TICK_MS * busy(after, cpu)?.1.saturating_sub(busy(before, cpu)?.1);
-    Some(Others { cpu, millionths, looked_ms, who })
+    Some(Others { cpu, millionths, looked_ms: TICK_MS * Ticks::between(quiet, cpu)?.all, who })
 }
 
-/// The share of `cpu` that was used between two looks at `/proc/stat`, in millionths.
+/// The share of `cpu` that others used between two looks at `/proc/stat`, in millionths, at least: a process that runs
+/// counts all that its threads may have had there as its own, and interrupts as well, which may be for its clients.
 #[must_use]
-pub fn used(before: &str, after: &str, cpu: usize) -> Option<u64> {
-    let ((busy_before, all_before), (busy_after, all_after)) = (busy(before, cpu)?, busy(after, cpu)?);
-    let (busy, all) = (busy_after.saturating_sub(busy_before), all_after.saturating_sub(all_before));
-    (busy * 1_000_000).checked_div(all)
+pub fn used_by_others(quiet: &[String; 2], own: Option<&OwnTime>, cpu: usize) -> Option<u64> {
+    let ticks = Ticks::between(quiet, cpu)?;
+    let Some(own) = own else { return ticks.share(ticks.all_used()) };
+    let ours = ticks.share_of_ns(own.pinned_ns(cpu) + own.wandering_ns)?;
+    let theirs = ticks.share(ticks.threads)?.saturating_sub(ours);
+    let may_be_chance = OTHERS_MAX_MILLIONTHS <= ours && theirs < CHANCE_MILLIONTHS;
+    Some(if may_be_chance { 0 } else { theirs })
+}
+
+/// The most that others may have had of `cpu`, in millionths: all that is not known to be this process's own.
+pub(super) fn at_most_others(scene: &Scene<'_>, cpu: usize) -> Option<u64> {
+    let ticks = Ticks::between(scene.probes.stat_quiet.as_ref()?, cpu)?;
+    let Some(own) = &scene.probes.own_time else { return ticks.share(ticks.all_used()) };
+    Some(ticks.share(ticks.threads)?.saturating_sub(ticks.share_of_ns(own.pinned_ns(cpu))?))
 }
 
 fn others(scene: &Scene<'_>) -> Finding {

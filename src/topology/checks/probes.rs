@@ -110,6 +110,22 @@ fn stop_writer(who: Option<&str>) -> String {
     }
 }
 
+/// The CPU time of a process that runs, in nanoseconds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OwnTime {
+    /// Of each thread that has one CPU: that CPU and what it used.
+    pub pinned: Vec<(usize, u64)>,
+    /// Of all other threads: where they ran is not known.
+    pub wandering_ns: u64,
+}
+
+impl OwnTime {
+    /// What its pinned threads used of `cpu`.
+    pub(super) fn pinned_ns(&self, cpu: usize) -> u64 {
+        self.pinned.iter().filter(|(own, _)| *own == cpu).map(|(_, ns)| ns).sum()
+    }
+}
+
 /// What other programs used of a CPU while this one slept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others {
@@ -173,8 +189,11 @@ pub struct Probes {
     pub real_time: Result<Option<String>, String>,
     /// `/proc/stat` a second earlier; without it, what counts is the time since boot.
     pub stat_before: Option<String>,
-    /// `/proc/stat` twice, half a second or more apart, while this process slept.
+    /// `/proc/stat` twice, half a second or more apart, while this process slept or counted what it used itself; nothing
+    /// in them if it cannot be read. None of a machine that cannot be looked at: a copy, or a plan for another one.
     pub stat_quiet: Option<[String; 2]>,
+    /// What this process used between these two looks, if it is the exchange itself and runs.
+    pub own_time: Option<OwnTime>,
     /// Each CPU of which one thread had at least half of what others used meanwhile, and that thread.
     pub busy_with: Vec<(usize, Named)>,
     /// What one signature check takes here, in nanoseconds.
@@ -228,6 +247,7 @@ impl Probes {
             real_time: Err(why()),
             stat_before: None,
             stat_quiet: None,
+            own_time: None,
             busy_with: Vec::new(),
             signature_ns: Err(why()),
             signature_lost_millionths: 0,

@@ -6,6 +6,7 @@ use crate::topology::checks::{LoopWork, Named, Needs, Pinned, Probes};
 use crate::topology::machine::Machine;
 
 mod disk_use;
+mod running;
 mod shared_cores;
 mod woken;
 
