@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::topology::LoopPlan;
 use crate::topology::list;
-use crate::topology::machine::Machine;
+use crate::topology::machine::{Cpu, Machine};
 use crate::topology::placement::{self, INGRESS_MAX, Policy, SHARDS_MAX};
 
 pub(super) fn policy(options: &Options, allowed: &[usize]) -> Result<Policy, String> {
@@ -176,6 +176,15 @@ pub(super) fn named_places(
     Ok(places)
 }
 
+/// The CPUs that are not isolated and on whose core no loop that trades is pinned: a thread that can wait would take
+/// half of what such a loop has of its core, and the scheduler leaves isolated CPUs to whoever was pinned there.
+pub(super) fn off_trading(machine: &Machine, loops: &[LoopPlan]) -> Vec<usize> {
+    let trade = loops.iter().filter(|plan| plan.shard.is_some() || plan.ingress);
+    let cores: Vec<usize> = trade.filter_map(|plan| machine.cpu(plan.cpu?).map(Cpu::core)).collect();
+    let is_off = |cpu: &&Cpu| !cpu.isolated && !cores.contains(&cpu.core());
+    machine.usable().filter(is_off).map(|cpu| cpu.id).collect()
+}
+
 /// The CPU that `text` names; `words` are what else may stand there, for the refusal.
 pub(super) fn cpu(name: &str, text: &str, words: &str, cpus: &[usize]) -> Result<usize, String> {
     match text.parse::<usize>() {
@@ -251,5 +260,37 @@ mod tests {
             "cpu.wait: reader=spin wants a CPU of its own, and none is left; give it one by cpu.reader, or say \
              reader=park"
         );
+    }
+
+    #[test]
+    fn what_can_wait_keeps_off_cores_that_trade_and_off_isolated_cpus_where_there_are_others() {
+        // The CPUs of shards and ingress, the reader's, the isolated ones, of how many: where what can wait may run. A
+        // core has two threads, n and n + half of them.
+        for ([shards, ingress, reader], isolated, cpus, expected) in [
+            (["1", "", "2"], &[][..], 8, vec![0, 3, 4, 6, 7]),
+            (["1", "0", "2"], &[], 8, vec![3, 6, 7]),
+            (["1", "", "2"], &[0, 4, 7], 8, vec![3, 6]),
+            // The reader's second thread is left, and it has time.
+            (["0", "", "1"], &[], 4, vec![3]),
+            // Nothing is left that is not beside one that trades, or not isolated.
+            (["0,1", "", "2"], &[], 4, vec![3]),
+            (["0", "", "1"], &[3], 4, vec![2, 3]),
+        ] {
+            let mut machine = Machine::plain(&(0..cpus).collect::<Vec<_>>());
+            for cpu in &mut machine.cpus {
+                let first = cpu.id % (cpus / 2);
+                cpu.threads = vec![first, first + cpus / 2];
+                cpu.isolated = isolated.contains(&cpu.id);
+            }
+            let options = Options {
+                cpu_policy: "explicit".into(),
+                cpu_shard_cpus: list(shards),
+                cpu_ingress: list(ingress),
+                cpu_reader: reader.into(),
+                ..Options::default()
+            };
+            let topology = topology::plan(&options, &machine, false).expect("a topology");
+            assert_eq!(topology.cpus_for_waiting(&machine.allowed), expected, "{shards} {ingress} {reader}");
+        }
     }
 }

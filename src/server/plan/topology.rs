@@ -110,6 +110,8 @@ pub struct Topology {
     pub journal_wait: Wait,
     /// How CPUs were chosen.
     pub policy: Policy,
+    /// The CPUs that are not isolated and on whose core no loop that trades is pinned.
+    pub off_trading: Vec<usize>,
     /// Every thread with its place and the reason, for people.
     pub rows: Vec<Row>,
 }
@@ -154,7 +156,7 @@ impl Topology {
     }
 
     /// CPUs for threads that can wait, none on which the journal's thread spins: those of `allowed` that no loop is
-    /// pinned to; if there are none, those without trading or a spinning loop; if there are none of these either and a
+    /// pinned to, of these the ones off trading cores if there are any; if there are none, those without trading or a spinning loop; if there are none of these either and a
     /// loop spins, those on which none does. None at all means anywhere.
     #[must_use]
     pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
@@ -165,8 +167,11 @@ impl Topology {
                 |cpu: &usize| self.loops.iter().any(|plan| plan.cpu == Some(*cpu) && is_in_the_way(plan));
             allowed.iter().copied().filter(|cpu| !taken(cpu) && Some(*cpu) != spun).collect()
         };
-        let beside_loops = without(&|_| true);
+        let mut beside_loops = without(&|_| true);
         if !beside_loops.is_empty() {
+            if beside_loops.iter().any(|cpu| self.off_trading.contains(cpu)) {
+                beside_loops.retain(|cpu| self.off_trading.contains(cpu));
+            }
             return beside_loops;
         }
         let beside_the_reader =
@@ -246,8 +251,10 @@ pub(crate) fn plan(options: &Options, machine: &Machine, dev: bool) -> Result<To
     }
     let journal_cpu = named_journal.or_else(|| spins::journal_place(machine, &order, &places, &waits));
     let loops = assemble(&places, &waits, shards, feed);
+    let off_trading = cpus::off_trading(machine, &loops);
+    let journal_wait = Wait::Park;
     let mut topology =
-        Topology { loops, shards, journal_cpu, journal_wait: Wait::Park, policy, rows: Vec::new() };
+        Topology { loops, shards, journal_cpu, journal_wait, policy, off_trading, rows: Vec::new() };
     spins::refuse_a_shared_spin(&topology, allowed)?;
     let answers_wait = durability(options)? == Durability::Durable;
     topology.journal_wait = spins::journal_wait(said, &topology, has_spare_cores && answers_wait)?;
