@@ -22,7 +22,7 @@ pub use cpu::{percent, used_by_others};
 pub(super) use gaps::named;
 pub use gaps::{Gaps, Named, Taker};
 pub use memory::{available_bytes, cannot_be_had, held_bytes};
-pub use probes::{DiskProbe, DiskUse, Others, OwnTime, Probes};
+pub use probes::{DiskProbe, DiskUse, Others, OwnTime, Probes, Refusal};
 
 /// How bad it is if a condition is not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

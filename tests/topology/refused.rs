@@ -1,7 +1,8 @@
 //! Settings with which no start succeeds are fatal in the check as well, and leave nothing behind.
 
-use crate::common::exchange::{outcry, said};
+use crate::common::exchange::{binary, outcry, said};
 use crate::common::folder;
+use serde_json::Value;
 use std::path::Path;
 
 /// Serve's and check's complaint about the same settings, and whether the start left its log behind.
@@ -108,5 +109,42 @@ fn too_little_memory_for_one_process_is_refused_before_anything_is_made() {
             assert!(text.contains(&format!("MiB; allowed: up to 390 MiB (ulimit {flag})")), "{text}");
             assert!(!data_dir.join("journal").exists(), "{command}");
         }
+    }
+}
+
+#[test]
+fn a_refusal_says_its_rule_and_the_reason_that_goes_with_its_cause() {
+    let folder = folder();
+    let (plain, devs) = (folder.path().join("data"), folder.path().join("devs"));
+    std::fs::create_dir(&devs).unwrap();
+    std::fs::write(devs.join("made-by-dev"), "").unwrap();
+    let cannot = "not writable: /proc: ";
+    for (token, data_dir, id, fault, why) in [
+        (
+            "short",
+            plain.as_path(),
+            "data.secret",
+            "OUTCRY_ADMIN_TOKEN: got 5 characters; allowed: at least 16",
+            "the operator's token opens all that the operator may do",
+        ),
+        (
+            "0123456789abcdef\n0",
+            &plain,
+            "data.secret",
+            "OUTCRY_ADMIN_TOKEN: got 2 lines; allowed: one",
+            "the operator's token opens all",
+        ),
+        ("", &devs, "data.secret", "was made by `outcry dev`", "who knows an account's key can trade"),
+        ("", Path::new("/proc/x"), "data.lock", cannot, "what clients were told has to be written down"),
+    ] {
+        let mut check = binary();
+        check.args(["check", "--json", "--listen", "127.0.0.1:0", "--admin-listen", "127.0.0.1:0"]);
+        let checked =
+            check.arg("--data-dir").arg(data_dir).env("OUTCRY_ADMIN_TOKEN", token).output().unwrap();
+        let json: Value = serde_json::from_slice(&checked.stdout).unwrap();
+        let row = json["conditions"].as_array().unwrap().iter().find(|row| row["condition"] == id).unwrap();
+        let is_said = |key: &str, words: &str| row[key].as_str().is_some_and(|text| text.contains(words));
+        assert!(is_said("current", fault) && is_said("why", why), "{row}");
+        assert_eq!(row["passed"], false, "{row}");
     }
 }

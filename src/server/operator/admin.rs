@@ -78,7 +78,8 @@ pub(crate) fn token_of_environment() -> Option<String> {
 /// The operator's token that was chosen by `OUTCRY_ADMIN_TOKEN`, if one was; a start refuses one that can be guessed.
 pub(crate) fn chosen_token() -> Result<Option<String>, String> {
     let Some(token) = token_of_environment() else { return Ok(None) };
-    check_choice(&token).map_err(|fault| format!("OUTCRY_ADMIN_TOKEN: {fault}"))?;
+    let mend = "give it another, or unset it and `serve` makes one";
+    check_choice(&token).map_err(|fault| format!("OUTCRY_ADMIN_TOKEN: {fault}; {mend}"))?;
     Ok(Some(token))
 }
 
@@ -88,7 +89,7 @@ fn check_choice(token: &str) -> Result<(), String> {
         return Ok(());
     }
     let had = counted(token.len(), "character");
-    Err(format!("got {had}; give it at least {TOKEN_CHARACTERS_MIN}, or unset it and `serve` makes one"))
+    Err(format!("got {had}; allowed: at least {TOKEN_CHARACTERS_MIN}"))
 }
 
 /// Refuses a token that no request's head can carry. What it is is not said: it is a secret.
@@ -308,8 +309,7 @@ mod tests {
         for (characters, had) in
             [(1, Some("1 character")), (15, Some("15 characters")), (16, None), (17, None)]
         {
-            let said =
-                had.map(|had| format!("got {had}; give it at least 16, or unset it and `serve` makes one"));
+            let said = had.map(|had| format!("got {had}; allowed: at least 16"));
             assert_eq!(check_choice(&"x".repeat(characters)).err(), said);
         }
     }

@@ -3,7 +3,9 @@
 //! Nothing stays behind: sockets are closed, the probe's file is removed before it returns, and a data directory that
 //! is not there yet is not made; the nearest folder above it is checked instead.
 
-use std::fs::{File, OpenOptions};
+mod lock;
+
+use std::fs::OpenOptions;
 use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -31,7 +33,7 @@ use crate::server::plan::topology::{LoopPlan, Wait, allowed_cpus};
 use crate::server::plan::{Durability, Plan};
 use crate::server::process::secret;
 use crate::topology::checks::{
-    ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Sleeps, available_bytes,
+    ClientOrders, DiskProbe, Follower, LoopWork, Needs, Pinned, Probes, Refusal, Sleeps, available_bytes,
     cannot_be_had, used_by_others,
 };
 use crate::topology::placement::JOURNAL_PRIORITY;
@@ -137,11 +139,9 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     let mut probes = Probes {
         config: Ok(None),
         ports: Ok(ports(plan)),
-        lock: Ok(lock(&plan.data_dir, plan.log_path.as_deref())),
+        lock: Ok(lock::refusal(&plan.data_dir, plan.log_path.as_deref())),
         journal: Ok(journal::refusal(&plan.data_dir, plan.log_path.as_deref()).map(|fault| fault.to_string())),
-        secret: Ok(mark::refuse_devs(&plan.data_dir).err().or_else(|| admin::chosen_token().err()).or_else(
-            || secret::fault(&plan.data_dir, Some(plan.chain_id), admin::token_of_environment().is_none()),
-        )),
+        secret: Ok(secrets(plan)),
         disk: of_segments.as_deref().ok_or_else(no_folder).and_then(disk),
         free_bytes: folders.iter().try_fold(Some(u64::MAX), |least, folder| {
             let folder = folder.as_deref().ok_or_else(no_folder)?;
@@ -170,6 +170,20 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         Duration::from_secs(1).saturating_sub(began.elapsed()).max(QUIET_TIME_MIN),
     );
     probes
+}
+
+/// Why a start would refuse the secrets, the operator's token among them, or a directory whose keys are public.
+fn secrets(plan: &Plan) -> Option<Refusal> {
+    const OPERATORS: &str = "the operator's token opens all that the operator may do, so nobody may guess it";
+    const PUBLIC: &str = "who knows an account's key can trade and withdraw with it";
+    const MASTER: &str = "every client's key is made from the master secret; none is good with another one";
+    let (data_dir, chain_id) = (&plan.data_dir, Some(plan.chain_id));
+    let because = |why| move |fault| Refusal { fault, why };
+    let token_counts = admin::token_of_environment().is_none();
+    let devs = mark::refuse_devs(data_dir).err().map(because(PUBLIC));
+    devs.or_else(|| admin::chosen_token().err().map(because(OPERATORS)))
+        .or_else(|| secret::fault(data_dir, chain_id, false).map(because(MASTER)))
+        .or_else(|| secret::fault(data_dir, chain_id, token_counts).map(because(OPERATORS)))
 }
 
 /// Tries it on a thread that ends at once.
@@ -294,46 +308,6 @@ fn nearest_folder(path: &Path) -> Option<PathBuf> {
 pub(super) fn ports(plan: &Plan) -> Vec<String> {
     let tries = [("listen.http", plan.http), ("listen.admin", plan.admin)];
     tries.into_iter().filter_map(|(name, address)| socket::listen(name, address).err()).collect()
-}
-
-/// Why the data directory or the log could not be taken, if so.
-fn lock(data_dir: &Path, log_path: Option<&Path>) -> Option<String> {
-    if let Some(file) = data_dir.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
-        return Some(format!("data_dir: {} is a file; allowed: a folder", file.display()));
-    }
-    if let Some(fault) = log_path.and_then(|path| log_fault(path, data_dir)) {
-        return Some(format!("journal.log_path: {fault}"));
-    }
-    let Some(folder) = nearest_folder(data_dir) else { return Some(no_folder()) };
-    let is_there = data_dir.is_dir();
-    if let Err(fault) = writable(&folder) {
-        return Some(format!("not writable: {fault}"));
-    }
-    if !is_there {
-        return None;
-    }
-    let file = match File::open(data_dir) {
-        Ok(file) => file,
-        Err(fault) => return Some(fault.to_string()),
-    };
-    match file.try_lock_shared() {
-        Ok(()) => None,
-        Err(std::fs::TryLockError::WouldBlock) => Some(format!("{} is in use", data_dir.display())),
-        Err(std::fs::TryLockError::Error(fault)) => Some(fault.to_string()),
-    }
-}
-
-/// Why a start could not take this file for the log, if so.
-fn log_fault(path: &Path, data_dir: &Path) -> Option<String> {
-    if let Some(fault) = no_place_for_log(path, data_dir) {
-        return Some(fault);
-    }
-    let at = path.display();
-    match OpenOptions::new().read(true).write(true).open(path).map(|file| file.try_lock_shared()) {
-        Ok(Err(std::fs::TryLockError::WouldBlock)) => Some(format!("{at} is in use")),
-        Err(fault) if fault.kind() != std::io::ErrorKind::NotFound => Some(format!("{at}: {fault}")),
-        _ => None,
-    }
 }
 
 /// Why no log can be at `path`, whoever has the file that is there; a folder that comes with `data_dir` may be missing.
@@ -549,41 +523,10 @@ mod tests {
     #[test]
     fn a_folder_where_nothing_can_be_made_is_not_writable_whoever_asks() {
         // Even root makes no file there, though its permissions let everybody in.
-        let fault = lock(Path::new("/proc/outcry"), None).expect("refused");
-        assert!(fault.starts_with("not writable: /proc: "), "{fault}");
+        let fault = writable(Path::new("/proc")).expect_err("refused");
+        assert!(fault.starts_with("/proc: "), "{fault}");
         let folder = tempfile::tempdir().expect("a folder");
         assert_eq!(writable(folder.path()), Ok(()));
         assert_eq!(std::fs::read_dir(folder.path()).expect("readable").count(), 0);
-    }
-
-    #[test]
-    fn a_data_directory_is_free_until_somebody_has_it() {
-        let folder = tempfile::tempdir().expect("a folder");
-        let data_dir = folder.path().join("data");
-        assert_eq!(lock(&data_dir, None), None, "not there yet, and not made");
-        let wrong = lock(&data_dir, Some(folder.path())).expect("refused");
-        assert!(wrong.ends_with("is a folder; allowed: a file"), "{wrong}");
-        let log = |path: PathBuf| lock(&data_dir, Some(&path));
-        assert_eq!(log(folder.path().join("log")), None, "it can be made");
-        assert_eq!(log(data_dir.join("log")), None, "its folder is made with the directory");
-        let wrong = log(folder.path().join("none/log")).expect("refused");
-        assert!(wrong.starts_with("journal.log_path: ") && wrong.contains("there is no folder"), "{wrong}");
-        let wrong = log(PathBuf::from("/dev/null")).expect("refused");
-        assert_eq!(wrong, "journal.log_path: /dev/null is a device, a pipe or a socket; allowed: a file");
-        let taken = folder.path().join("taken");
-        let holder = File::create(&taken).expect("room");
-        assert_eq!(log(taken.clone()), None);
-        holder.lock().expect("locked");
-        assert_eq!(log(taken.clone()), Some(format!("journal.log_path: {} is in use", taken.display())));
-        let file = folder.path().join("file");
-        File::create(&file).expect("room");
-        let wrong = lock(&file.join("within"), None).expect("refused");
-        assert!(wrong.ends_with("file is a file; allowed: a folder"), "{wrong}");
-        assert!(!data_dir.exists());
-        std::fs::create_dir(&data_dir).expect("made");
-        assert_eq!(lock(&data_dir, None), None);
-        let holder = File::open(&data_dir).expect("open");
-        holder.lock().expect("locked");
-        assert_eq!(lock(&data_dir, None), Some(format!("{} is in use", data_dir.display())));
     }
 }

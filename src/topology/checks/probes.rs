@@ -33,6 +33,26 @@ impl DiskProbe {
     }
 }
 
+/// What a start would refuse.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// What it is, and what is allowed.
+    pub fault: String,
+    /// Why it is refused, in one sentence.
+    pub why: &'static str,
+}
+
+impl Refusal {
+    /// Its fault, and why it is refused; if nothing is, the `usual` reason to look.
+    pub(super) fn split(probe: &Result<Option<Self>, String>, usual: &'static str) -> (Faults, &'static str) {
+        let why = probe.iter().flatten().next().map_or(usual, |refusal| refusal.why);
+        (probe.clone().map(|refusal| refusal.map(|refusal| refusal.fault)), why)
+    }
+}
+
+/// A fault, if there is one, or why nobody could look.
+pub(super) type Faults = Result<Option<String>, String>;
+
 /// How others used a disk while this process slept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DiskUse {
@@ -168,13 +188,13 @@ pub struct Probes {
     pub config: Result<Option<String>, String>,
     /// Faults of the two listeners' addresses.
     pub ports: Result<Vec<String>, String>,
-    /// Who holds the data directory, if anybody.
-    pub lock: Result<Option<String>, String>,
+    /// Why the data directory could not be taken, if so.
+    pub lock: Result<Option<Refusal>, String>,
     /// Why a start would refuse the journal in it, if that shows without reading frames; what mends that follows a
     /// semicolon.
     pub journal: Result<Option<String>, String>,
     /// Why a start would refuse the secrets in it, if so; what mends that follows a semicolon.
-    pub secret: Result<Option<String>, String>,
+    pub secret: Result<Option<Refusal>, String>,
     /// The data directory's disk.
     pub disk: Result<DiskProbe, String>,
     /// Bytes free there; none if nothing can be written there.

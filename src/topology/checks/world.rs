@@ -1,7 +1,7 @@
 //! Conditions of network, disk, clock, limits and configuration.
 
 use super::memory::limit;
-use super::{DiskProbe, Finding, Fix, Scene, Severity, Unit, Verdict};
+use super::{DiskProbe, Finding, Fix, Refusal, Scene, Severity, Unit, Verdict};
 use crate::topology::placement::JOURNAL_PRIORITY;
 use crate::topology::{cost, list};
 
@@ -369,13 +369,10 @@ fn config(scene: &Scene<'_>) -> Finding {
 }
 
 fn lock(scene: &Scene<'_>) -> Finding {
-    let finding = Finding::new(
-        "data.lock",
-        Severity::Fatal,
-        "writable, not in use",
-        "two processes on one data directory would destroy it, so the second is refused",
-    );
-    let mut finding = finding.probed(&scene.probes.lock, |finding, fault| match fault {
+    let usual = "two processes on one data directory would destroy it, so the second is refused";
+    let (lock, why) = Refusal::split(&scene.probes.lock, usual);
+    let finding = Finding::new("data.lock", Severity::Fatal, "writable, not in use", why);
+    let mut finding = finding.probed(&lock, |finding, fault| match fault {
         None => finding.judged(true, "free"),
         Some(fault) => finding.judged(false, fault.clone()),
     });
@@ -398,13 +395,9 @@ fn journal(scene: &Scene<'_>) -> Finding {
 }
 
 fn secret(scene: &Scene<'_>) -> Finding {
-    let finding = Finding::new(
-        "data.secret",
-        Severity::Fatal,
-        "whole, the owner's alone",
-        "every client's key is made from the master secret; none is good with another one",
-    );
-    refused_or_made(finding, &scene.probes.secret)
+    let usual = "every client's key is made from the master secret; none is good with another one";
+    let (secret, why) = Refusal::split(&scene.probes.secret, usual);
+    refused_or_made(Finding::new("data.secret", Severity::Fatal, "whole, the owner's alone", why), &secret)
 }
 
 /// Judges what a start makes if it is not there, and refuses if it is not as it was made.
@@ -412,8 +405,43 @@ fn refused_or_made(finding: Finding, refusal: &Result<Option<String>, String>) -
     finding.probed(refusal, |finding, fault| match fault {
         None => finding.judged(true, "as wanted, or made at the first start"),
         Some(fault) => {
-            let (what, mend) = fault.split_once("; ").unwrap_or((fault, "restore it from the backup"));
+            let (what, mend) = parted(fault);
+            let mend = mend.unwrap_or("restore it from the backup");
             finding.judged(false, what).mended_by(vec![Fix::Advice(mend.into())])
         }
     })
+}
+
+/// A fault with the rule that it breaks, and what mends it, if that is said after a semicolon.
+fn parted(fault: &str) -> (&str, Option<&str>) {
+    let Some((what, rest)) = fault.split_once("; ") else { return (fault, None) };
+    if !["allowed: ", "needed: "].iter().any(|word| rest.starts_with(word)) {
+        return (what, Some(rest));
+    }
+    match rest.split_once("; ") {
+        Some((rule, mend)) => (&fault[..what.len() + "; ".len() + rule.len()], Some(mend)),
+        None => (fault, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rule_stays_with_the_fault_and_what_mends_it_stands_apart() {
+        for (fault, what, mend) in [
+            ("cut short", "cut short", None),
+            ("cut short; restore it", "cut short", Some("restore it")),
+            (
+                "is lost; restore it; if it is lost for ever, make it",
+                "is lost",
+                Some("restore it; if it is lost for ever, make it"),
+            ),
+            ("got 2 lines; allowed: one", "got 2 lines; allowed: one", None),
+            ("got 5; needed: at least 16; restore it", "got 5; needed: at least 16", Some("restore it")),
+        ] {
+            assert_eq!(parted(fault), (what, mend));
+        }
+    }
 }
