@@ -306,7 +306,13 @@ fn only_variables_of_its_own_can_stop_it() {
         ("OUTCRY_DATA_DIR", b"\xff", Some("OUTCRY_DATA_DIR: got \u{fffd}; allowed: UTF-8")),
         ("OUTCRY_LOG", b"debug", None),
         ("OUTCRY_LOG", b"warning", Some("OUTCRY_LOG: got warning; allowed: error, warn, info, debug, trace")),
-        ("OUTCRY_JOURNAL_DURABILITY", b"banana", Some("banana is not one of durable, committed")),
+        (
+            "OUTCRY_JOURNAL_DURABILITY",
+            b"banana",
+            Some(
+                "OUTCRY_JOURNAL_DURABILITY: journal.durability: got \"banana\"; allowed: durable, committed",
+            ),
+        ),
     ] {
         let ended = binary().args(["config", "print"]).env(name, OsStr::from_bytes(value)).output().unwrap();
         assert_eq!(ended.status.success(), refused.is_none(), "{name} {}", said(&ended));

@@ -586,9 +586,9 @@ fn a_server_enforces_unless_it_is_told_otherwise() {
     exchange.stop();
     for (setting, fault) in [
         ("limits.boook=1/1s", "limits.boook: no such setting; did you mean limits.book?"),
-        ("limits.book=fast", "limits.book: got fast; allowed: none, a rate such as 200/10s"),
-        ("limits.mode=on", "limits.mode: on is not one of auto, enforce, warn, off"),
-        ("trusted_proxies=proxy.example", "trusted_proxies: proxy.example is not an address"),
+        ("limits.book=fast", "limits.book: got \"fast\"; allowed: none, a rate such as 200/10s"),
+        ("limits.mode=on", "limits.mode: got \"on\"; allowed: auto, enforce, warn, off"),
+        ("trusted_proxies=proxy.example", "trusted_proxies: got \"proxy.example\"; allowed: addresses"),
     ] {
         let refused = plan.clone().set(setting).run();
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();

@@ -138,9 +138,9 @@ const PLACES: &[(&str, &str, &str)] = &[
     (
         "guest",
         "cpu.policy=explicit cpu.shard_cpus=2",
-        "cpu.shard_cpus: 2 is not one of the CPUs this process may use: [0, 1]",
+        "cpu.shard_cpus: got \"2\"; allowed: the CPUs this process may use: [0, 1]",
     ),
-    ("guest", "cpu.policy=fast", "cpu.policy: fast is not one of auto, spread, pack, explicit, unpinned"),
+    ("guest", "cpu.policy=fast", "cpu.policy: got \"fast\"; allowed: auto, spread, pack, explicit, unpinned"),
     ("guest", "cpu.reader=1", "cpu.reader: names CPUs, but cpu.policy is auto; say cpu.policy=explicit"),
     (
         "guest",
@@ -155,23 +155,23 @@ const PLACES: &[(&str, &str, &str)] = &[
     (
         "guest",
         "cpu.feed=apart",
-        "cpu.feed: apart is not one of auto, own, or the CPUs this process may use: [0, 1]",
+        "cpu.feed: got \"apart\"; allowed: auto, own, or the CPUs this process may use: [0, 1]",
     ),
     (
         "guest",
         "cpu.reader=own",
-        "cpu.reader: own is not one of auto, or the CPUs this process may use: [0, 1]",
+        "cpu.reader: got \"own\"; allowed: auto, or the CPUs this process may use: [0, 1]",
     ),
     (
         "guest",
         "cpu.journal=own",
-        "cpu.journal: own is not one of auto, or the CPUs this process may use: [0, 1]",
+        "cpu.journal: got \"own\"; allowed: auto, or the CPUs this process may use: [0, 1]",
     ),
-    ("guest", "cpu.shard_cpus=own", "cpu.shard_cpus: own is no CPU and no range such as 2-5"),
+    ("guest", "cpu.shard_cpus=own", "cpu.shard_cpus: got \"own\"; allowed: CPUs, or ranges such as 2-5"),
     (
         "single",
         "cpu.policy=explicit cpu.reader=apart",
-        "cpu.reader: apart is not one of auto, or the CPUs this process may use: [0]",
+        "cpu.reader: got \"apart\"; allowed: auto, or the CPUs this process may use: [0]",
     ),
     ("guest", "cpu.feed=own", "shard0=any park, feed=any park, reader=any park, journal=any park"),
     (
@@ -216,7 +216,7 @@ const PLACES: &[(&str, &str, &str)] = &[
     (
         "desktop",
         "cpu.policy=explicit cpu.shard_cpus=x",
-        "cpu.shard_cpus: x is no CPU and no range such as 2-5",
+        "cpu.shard_cpus: got \"x\"; allowed: CPUs, or ranges such as 2-5",
     ),
     (
         "server",
@@ -244,8 +244,8 @@ const PLACES: &[(&str, &str, &str)] = &[
         "shard0=2 spin, ingress0=3 park, ingress1=4 park, reader=5 park, \
         journal=1 spin-then-park",
     ),
-    ("desktop", "cpu.ingress=11", "cpu.ingress: 11 loops are above 10"),
-    ("desktop", "cpu.ingress=x", "cpu.ingress: x is no number of loops; allowed: up to 10"),
+    ("desktop", "cpu.ingress=11", "cpu.ingress: got 11 loops; allowed: up to 10"),
+    ("desktop", "cpu.ingress=x", "cpu.ingress: got \"x\"; allowed: a number of loops up to 10"),
     (
         "desktop",
         "cpu.ingress=3,4",
@@ -356,7 +356,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
 
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));
-    assert!(row(&said(&refused), "config.valid").contains("maybe is not one of durable, committed"));
+    assert!(row(&said(&refused), "config.valid").contains("got \"maybe\"; allowed: durable, committed"));
 }
 
 #[test]

@@ -39,7 +39,7 @@ use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, WalletSettings};
 use crate::shard::Funding;
-use crate::topology::machine::Machine;
+use crate::topology::machine::{Machine, counted};
 use command::ServerArgs;
 use options::Options;
 use topology::Topology;
@@ -164,11 +164,15 @@ pub fn plan_on(options: &Options, start: Start, cpus: &[usize]) -> Result<Plan, 
 
 /// Plans for a machine that need not be this one.
 pub fn plan_for(options: &Options, start: Start, machine: &Machine) -> Result<Plan, String> {
+    checked(options, start, machine).map_err(|fault| options.with_variable(fault))
+}
+
+fn checked(options: &Options, start: Start, machine: &Machine) -> Result<Plan, String> {
     let http = address("listen.http", &options.listen_http)?;
     let admin = address("listen.admin", &options.listen_admin)?;
     if !admin.ip().is_loopback() {
         return Err(format!(
-            "listen.admin: {admin} is not a loopback address; use 127.0.0.1 and reach it by ssh"
+            "listen.admin: got {admin}; allowed: a loopback address, such as 127.0.0.1; reach it by ssh"
         ));
     }
     if let Some(why) = same_listener(http, admin) {
@@ -336,8 +340,8 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
     let least = journal::log_bytes_min(topology.shards);
     if log < least {
         return Err(format!(
-            "journal.log_bytes: {log} is below {least}, which {} shards need; give it more, or use fewer shards",
-            topology.shards
+            "journal.log_bytes: got {log}; allowed: at least {least}, which {} need; give it more, or use fewer shards",
+            counted(usize::from(topology.shards), "shard")
         ));
     }
     if LOG_BYTES_MAX < log || !log.is_multiple_of(4_096) {
@@ -372,7 +376,7 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
         }
         let rule = limits::Rule::parse(text).ok_or_else(|| {
             format!(
-                "limits.{}: got {text}; allowed: none, a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
+                "limits.{}: got {text:?}; allowed: none, a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
                  or two of them, the longer time second",
                 scope.name(),
                 limits::COUNT_MAX,
@@ -418,14 +422,14 @@ fn history_keep(text: &str) -> Result<Option<u64>, String> {
     match (text, text.parse()) {
         ("all", _) => Ok(None),
         (_, Ok(segments)) => Ok(Some(segments)),
-        _ => Err(format!("journal.history_keep: {text} is not all and no number of segments")),
+        _ => Err(format!("journal.history_keep: got {text:?}; allowed: all, or a number of segments")),
     }
 }
 
 fn chain(chain_id: u64) -> Result<u64, String> {
     match chain_id {
         80_002 | 137 => Ok(chain_id),
-        other => Err(format!("chain_id: {other} has no order contracts; use 80002, or 137")),
+        other => Err(format!("chain_id: got {other}; allowed: 80002, or 137, which have order contracts")),
     }
 }
 
@@ -442,13 +446,14 @@ fn same_listener(http: SocketAddr, admin: SocketAddr) -> Option<String> {
 }
 
 fn address(name: &str, text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("{name}: {text} is not an address and a port, such as 127.0.0.1:8080"))
+    let allowed = "an address and a port, such as 127.0.0.1:8080";
+    text.parse().map_err(|_| format!("{name}: got {text:?}; allowed: {allowed}"))
 }
 
 fn choice<T: Copy>(name: &str, text: &str, choices: &[(&str, T)]) -> Result<T, String> {
     choices.iter().find(|(word, _)| *word == text).map(|(_, value)| *value).ok_or_else(|| {
         let words: Vec<_> = choices.iter().map(|(word, _)| *word).collect();
-        format!("{name}: {text} is not one of {}", words.join(", "))
+        format!("{name}: got {text:?}; allowed: {}", words.join(", "))
     })
 }
 
@@ -475,14 +480,14 @@ mod tests {
         let fault = refused(|options| options.listen_admin = "0.0.0.0:1".into());
         assert_eq!(
             fault,
-            "listen.admin: 0.0.0.0:1 is not a loopback address; use 127.0.0.1 and reach it by ssh"
+            "listen.admin: got 0.0.0.0:1; allowed: a loopback address, such as 127.0.0.1; reach it by ssh"
         );
         let fault = refused(|options| options.journal_durability = "maybe".into());
-        assert_eq!(fault, "journal.durability: maybe is not one of durable, committed");
+        assert_eq!(fault, "journal.durability: got \"maybe\"; allowed: durable, committed");
         let fault = refused(|options| options.chain_id = 1);
-        assert_eq!(fault, "chain_id: 1 has no order contracts; use 80002, or 137");
+        assert_eq!(fault, "chain_id: got 1; allowed: 80002, or 137, which have order contracts");
         let fault = refused(|options| options.journal_log_bytes = 4_096);
-        assert!(fault.starts_with("journal.log_bytes: 4096 is below"), "{fault}");
+        assert!(fault.starts_with("journal.log_bytes: got 4096; allowed: at least "), "{fault}");
         for bytes in [(32 << 20) + 1, (1 << 40) + 4_096, u64::MAX - 4_095] {
             let fault = refused(|options| options.journal_log_bytes = bytes);
             let told = format!("journal.log_bytes: got {bytes}; allowed: ");

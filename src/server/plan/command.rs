@@ -464,18 +464,17 @@ impl InitArgs {
         overlay_path(&mut options, "data_dir", self.data_dir.as_deref())?;
         let paths = [("data_dir", Some(options.data_path())), ("journal.log_path", options.log_path())];
         for (name, path) in paths {
-            overlay_path(&mut options, name, path.map(|path| absolute(name, path)).transpose()?.as_deref())?;
+            // An empty one is refused elsewhere, with the variable that it is from.
+            let path = path.filter(|path| !path.as_os_str().is_empty());
+            overlay_path(&mut options, name, path.map(|path| absolute(name, &path)).transpose()?.as_deref())?;
         }
         Ok(options)
     }
 }
 
-/// What `path`, the value of a key, is in this folder; one that is empty stays so, and is refused elsewhere.
-fn absolute(name: &str, path: PathBuf) -> Result<PathBuf, String> {
-    if path.as_os_str().is_empty() {
-        return Ok(path);
-    }
-    std::path::absolute(&path).map_err(|fault| format!("{name}: {}: {fault}", path.display()))
+/// What `path`, the value of a key, is in this folder.
+fn absolute(name: &str, path: &Path) -> Result<PathBuf, String> {
+    std::path::absolute(path).map_err(|fault| format!("{name}: {}: {fault}", path.display()))
 }
 
 /// Takes an empty path too, which is refused in our own words: they say which variable it may be from.

@@ -3,7 +3,7 @@
 use super::options::Options;
 use super::topology::LoopPlan;
 use crate::topology::list;
-use crate::topology::machine::{Cpu, Machine};
+use crate::topology::machine::{Cpu, Machine, counted};
 use crate::topology::placement::{self, INGRESS_MAX, Policy, SHARDS_MAX};
 
 pub(super) fn policy(options: &Options, allowed: &[usize]) -> Result<Policy, String> {
@@ -11,7 +11,7 @@ pub(super) fn policy(options: &Options, allowed: &[usize]) -> Result<Policy, Str
     let policy = Policy::NAMES.iter().find(|(name, _)| *name == word).map(|(_, policy)| *policy);
     let Some(policy) = policy else {
         let words = Policy::NAMES.map(|(name, _)| name).join(", ");
-        return Err(format!("cpu.policy: {word} is not one of {words}"));
+        return Err(format!("cpu.policy: got {word:?}; allowed: {words}"));
     };
     let names_nothing = options.cpu_shard_cpus.is_empty()
         && options.cpu_ingress.is_empty()
@@ -84,9 +84,9 @@ pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, 
     let count = match (policy, options.cpu_ingress.as_slice()) {
         (_, []) => 0,
         (Policy::Explicit, named) => cpu_list("cpu.ingress", named)?.len(),
-        (_, [one]) => one
-            .parse()
-            .map_err(|_| format!("cpu.ingress: {one} is no number of loops; allowed: up to {INGRESS_MAX}"))?,
+        (_, [one]) => one.parse().map_err(|_| {
+            format!("cpu.ingress: got {one:?}; allowed: a number of loops up to {INGRESS_MAX}")
+        })?,
         (policy, _) => {
             return Err(format!(
                 "cpu.ingress: names CPUs, but cpu.policy is {}; say how many loops, or cpu.policy=explicit",
@@ -95,7 +95,7 @@ pub(super) fn ingress_count(options: &Options, policy: Policy) -> Result<usize, 
         }
     };
     if INGRESS_MAX < count {
-        return Err(format!("cpu.ingress: {count} loops are above {INGRESS_MAX}"));
+        return Err(format!("cpu.ingress: got {}; allowed: up to {INGRESS_MAX}", counted(count, "loop")));
     }
     Ok(count)
 }
@@ -119,7 +119,7 @@ pub(super) fn shard_count(
     }
     match u16::try_from(wanted) {
         Ok(shards) if shards <= SHARDS_MAX => Ok(shards),
-        _ => Err(format!("cpu.shards: {wanted} is above {SHARDS_MAX}")),
+        _ => Err(format!("cpu.shards: got {wanted}; allowed: 0 to {SHARDS_MAX}")),
     }
 }
 
@@ -128,7 +128,9 @@ fn cpu_list(name: &str, texts: &[String]) -> Result<Vec<usize>, String> {
     let mut cpus = Vec::new();
     for text in texts {
         let named = list::parse(text).filter(|named| !named.is_empty());
-        cpus.extend(named.ok_or_else(|| format!("{name}: {text} is no CPU and no range such as 2-5"))?);
+        cpus.extend(
+            named.ok_or_else(|| format!("{name}: got {text:?}; allowed: CPUs, or ranges such as 2-5"))?,
+        );
     }
     Ok(cpus)
 }
@@ -192,7 +194,7 @@ pub(super) fn cpu(name: &str, text: &str, words: &str, cpus: &[usize]) -> Result
         _ => {
             let mut cpus = cpus.to_vec();
             cpus.sort_unstable();
-            Err(format!("{name}: {text} is not one of {words}the CPUs this process may use: {cpus:?}"))
+            Err(format!("{name}: got {text:?}; allowed: {words}the CPUs this process may use: {cpus:?}"))
         }
     }
 }

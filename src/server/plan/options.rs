@@ -45,12 +45,14 @@ macro_rules! keys {
         pub struct Options {
             $( pub $field: keys!(@type $form), )*
             pub limits_scopes: [String; Scope::ALL.len()],
+            /// The keys whose value a variable gave, which a refusal names.
+            pub of_variables: Vec<&'static str>,
         }
 
         impl Default for Options {
             fn default() -> Self {
                 let limits_scopes = Scope::ALL.map(|scope| scope.rule().to_string());
-                Self { $( $field: keys!(@value $form $default), )* limits_scopes }
+                Self { $( $field: keys!(@value $form $default), )* limits_scopes, of_variables: Vec::new() }
             }
         }
 
@@ -237,13 +239,22 @@ impl Options {
                 continue;
             };
             self.set_text(key, &text).map_err(|fault| format!("{name}: {fault}"))?;
+            self.of_variables.push(key.name);
         }
         Ok(())
+    }
+
+    /// A fault that begins with a key, after the variable that gave its value, if one did.
+    #[must_use]
+    pub(super) fn with_variable(&self, fault: String) -> String {
+        let (key, _) = fault.split_once(": ").unwrap_or_default();
+        if self.of_variables.contains(&key) { format!("{}: {fault}", variable(key)) } else { fault }
     }
 
     /// Sets one key from a flag.
     pub fn overlay_flag(&mut self, name: &str, text: &str) -> Result<(), String> {
         let key = find(name)?;
+        self.of_variables.retain(|of_variable| *of_variable != key.name);
         self.set_text(key, text)
     }
 
@@ -300,19 +311,19 @@ impl Options {
 
     fn set(&mut self, name: &str, value: &toml::Value) -> Result<(), String> {
         let key = find(name)?;
-        let wrong = |form: &str| Err(format!("{name}: {value} is not {form}"));
+        let wrong = |form: &str| Err(format!("{name}: got {value}; allowed: {form}"));
         match ((key.slot)(self), value) {
             (Slot::Text(slot), toml::Value::String(text)) => slot.clone_from(text),
             (Slot::Text(slot), toml::Value::Integer(number)) => *slot = number.to_string(),
             (Slot::Text(_), toml::Value::Float(_) | toml::Value::Boolean(_)) => {
-                return Err(format!("{name}: {value} is not a text; put it in quotes: \"{value}\""));
+                return wrong(&format!("a text, which stands in quotes: \"{value}\""));
             }
             (Slot::Text(_), _) => return wrong("a text"),
             (Slot::Number(slot), toml::Value::Integer(number)) => match u64::try_from(*number) {
                 Ok(number) => *slot = number,
-                Err(_) => return wrong("a whole number from 0"),
+                Err(_) => return wrong(WHOLE_NUMBER),
             },
-            (Slot::Number(_), _) => return wrong("a whole number from 0"),
+            (Slot::Number(_), _) => return wrong(WHOLE_NUMBER),
             (Slot::Switch(slot), toml::Value::Boolean(switch)) => *slot = *switch,
             (Slot::Switch(_), _) => return wrong("true or false"),
             (Slot::List(slot), toml::Value::Array(items)) => {
@@ -333,16 +344,17 @@ impl Options {
             // As the file has it.
             let table: Result<toml::Table, _> = format!("list = {text}").parse();
             let list = table.ok().and_then(|mut table| table.remove("list"));
-            let form = "a list; allowed: as in 2,3 or [\"2\", \"3\"]";
-            return self.set(name, &list.ok_or_else(|| format!("{name}: {text} is not {form}"))?);
+            let form = "a list, as in 2,3 or [\"2\", \"3\"]";
+            return self.set(name, &list.ok_or_else(|| format!("{name}: got {text:?}; allowed: {form}"))?);
         }
+        let wrong = |form: &str| format!("{name}: got {text:?}; allowed: {form}");
         match (key.slot)(self) {
             Slot::Text(slot) => text.clone_into(slot),
             Slot::Number(slot) => {
-                *slot = text.parse().map_err(|_| format!("{name}: {text} is not a whole number from 0"))?;
+                *slot = text.parse().map_err(|_| wrong(WHOLE_NUMBER))?;
             }
             Slot::Switch(slot) => {
-                *slot = text.parse().map_err(|_| format!("{name}: {text} is not true or false"))?;
+                *slot = text.parse().map_err(|_| wrong("true or false"))?;
             }
             Slot::List(slot) => {
                 *slot = text
@@ -356,6 +368,9 @@ impl Options {
         Ok(())
     }
 }
+
+/// What a number may be, whatever its setting allows besides.
+const WHOLE_NUMBER: &str = "a whole number, 0 to 18446744073709551615";
 
 /// The variables of this process that may be settings. One that is not UTF-8 is refused; others are none of ours.
 pub(super) fn environment() -> Result<Vec<(String, String)>, String> {

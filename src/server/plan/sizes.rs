@@ -109,15 +109,15 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     let per_address = per_owner(options.sizes_connections_per_address, options.sizes_connections);
     Ok(Limits {
         resting_orders_max: sized("sizes.resting_orders", options.sizes_resting_orders, [1, SLOTS_MAX])?,
-        open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner, [1, SLOTS_MAX])?,
+        open_per_owner_max: sized("orders.open_per_owner_max", open_per_owner, [0, SLOTS_MAX])?,
         books_bytes,
         positions_max: sized("sizes.positions", options.sizes_positions, [1, SLOTS_MAX])?,
-        positions_per_wallet_max: sized("sizes.positions_per_wallet", positions_per_wallet, [1, SLOTS_MAX])?,
+        positions_per_wallet_max: sized("sizes.positions_per_wallet", positions_per_wallet, [0, SLOTS_MAX])?,
         wallets_max: sized("sizes.wallets", options.sizes_wallets, [16, u64::from(ROWS_MAX)])?,
         markets_max: sized("sizes.markets", options.sizes_markets, [16, MARKETS_MAX])?,
         digests_max: sized("sizes.digests", options.sizes_digests, [16, SLOTS_MAX])?,
         connections_max: sized("sizes.connections", options.sizes_connections, [loops, SLOTS_MAX])?,
-        connections_per_address_max: sized("sizes.connections_per_address", per_address, [1, SLOTS_MAX])?,
+        connections_per_address_max: sized("sizes.connections_per_address", per_address, [0, SLOTS_MAX])?,
         head_ms: HEAD_MS,
         // By default longer than the minute for which most clients and proxies keep one, so that it is they who close it.
         idle_ms: 1_000 * u64::from(sized("listen.idle_s", options.listen_idle_s, [1, IDLE_S_MAX])?),
@@ -130,7 +130,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
     })
 }
 
-/// What one owner or address may have of `room`.
+/// What one owner or address may have of `room`: 0 configures the part that is usual, and is never what comes out.
 fn per_owner(configured: u64, room: u64) -> u64 {
     if configured == 0 { PER_OWNER_MIN.max(room / PER_OWNER_PART) } else { configured }
 }
@@ -268,7 +268,7 @@ mod tests {
         ];
         for (name, slot) in parts {
             let fault = planned(|options| *slot(options) = 4_294_967_295).expect_err("refused");
-            assert_eq!(fault, format!("{name}: got 4294967295; allowed: 1 to 4294967294"));
+            assert_eq!(fault, format!("{name}: got 4294967295; allowed: 0 to 4294967294"));
         }
     }
 

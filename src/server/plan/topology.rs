@@ -524,7 +524,7 @@ mod tests {
         );
         assert_eq!(
             refused("explicit", "alone"),
-            "cpu.feed: alone is not one of auto, own, or the CPUs this process may use: [0, 1, 2, 3]"
+            "cpu.feed: got \"alone\"; allowed: auto, own, or the CPUs this process may use: [0, 1, 2, 3]"
         );
     }
 
@@ -565,6 +565,6 @@ mod tests {
         };
         assert!(with(manual("1"), 2).is_ok());
         assert!(with(manual("0"), 2).expect_err("twice").contains("named twice"));
-        assert!(with(manual("7"), 2).expect_err("absent").starts_with("cpu.reader: 7 is not one of"));
+        assert!(with(manual("7"), 2).expect_err("absent").starts_with("cpu.reader: got \"7\"; allowed: "));
     }
 }

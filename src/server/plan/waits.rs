@@ -86,7 +86,9 @@ fn by_role(words: &[&str], loops: Loops) -> Result<Waits, String> {
             "feed" => return Err(shared("feed", "the one loop", "shard")),
             "journal" => &mut journal,
             other => {
-                return Err(format!("cpu.wait: {other} is not one of shard, ingress, feed, reader, journal"));
+                return Err(format!(
+                    "cpu.wait: got the role {other:?}; allowed: shard, ingress, feed, reader, journal"
+                ));
             }
         };
         if of_role.replace(wait.trim()).is_some() {
@@ -126,7 +128,7 @@ fn wait(word: &str, index: usize, loops: Loops) -> Result<Wait, String> {
 
 fn named(word: &str) -> Result<Wait, String> {
     let known = Wait::NAMES.iter().find(|(name, _)| *name == word).map(|(_, wait)| *wait);
-    known.ok_or_else(|| format!("cpu.wait: {word} is not one of auto, spin, spin-then-park, park"))
+    known.ok_or_else(|| format!("cpu.wait: got {word:?}; allowed: auto, spin, spin-then-park, park"))
 }
 
 #[cfg(test)]
@@ -220,8 +222,8 @@ mod tests {
 
     #[test]
     fn what_no_loop_can_do_is_refused_by_its_name() {
-        check("sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
-        check("shard=sleep", Err("cpu.wait: sleep is not one of auto, spin, spin-then-park, park"));
+        check("sleep", Err("cpu.wait: got \"sleep\"; allowed: auto, spin, spin-then-park, park"));
+        check("shard=sleep", Err("cpu.wait: got \"sleep\"; allowed: auto, spin, spin-then-park, park"));
         check(
             "spin,park",
             Err(
@@ -234,12 +236,15 @@ mod tests {
             Err("cpu.wait: park names no role; allowed: shard=…, reader=…, or words only"),
         );
         check("shard=spin,shard=park", Err("cpu.wait: shard is named twice"));
-        check("admin=park", Err("cpu.wait: admin is not one of shard, ingress, feed, reader, journal"));
+        check(
+            "admin=park",
+            Err("cpu.wait: got the role \"admin\"; allowed: shard, ingress, feed, reader, journal"),
+        );
         check(
             "ingress=spin",
             Err("cpu.wait: ingress shares every shard's loop and waits as it does; say shard=…"),
         );
         check("feed=park", Err("cpu.wait: feed shares the reader's loop and waits as it does; say reader=…"));
-        check("journal=on", Err("cpu.wait: on is not one of auto, spin, spin-then-park, park"));
+        check("journal=on", Err("cpu.wait: got \"on\"; allowed: auto, spin, spin-then-park, park"));
     }
 }

@@ -29,7 +29,7 @@ impl Proxies {
     pub(crate) fn parse(texts: &[String]) -> Result<Self, String> {
         let network = |text: &String| {
             Network::parse(text).ok_or_else(|| {
-                format!("trusted_proxies: {text} is not an address and no network such as 10.0.0.0/8")
+                format!("trusted_proxies: got {text:?}; allowed: addresses, or networks such as 10.0.0.0/8")
             })
         };
         texts.iter().map(network).collect::<Result<_, _>>().map(Self)
@@ -188,7 +188,7 @@ mod tests {
     fn what_is_no_network_is_refused_by_name() {
         for text in ["", "localhost", "10.0.0.0/33", "::/129", "10.0.0/8", "10.0.0.1/", "10.0.0.1/-1"] {
             let fault = Proxies::parse(&[text.to_owned()]).expect_err("refused");
-            assert!(fault.starts_with(&format!("trusted_proxies: {text} is not")), "{fault}");
+            assert!(fault.starts_with(&format!("trusted_proxies: got {text:?}; allowed: ")), "{fault}");
         }
     }
 

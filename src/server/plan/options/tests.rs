@@ -71,7 +71,7 @@ fn a_list_may_be_said_as_the_file_has_it_or_with_commas() {
     }
     assert_eq!(
         options.overlay_flag("cpu.shard_cpus", "[7"),
-        Err("cpu.shard_cpus: [7 is not a list; allowed: as in 2,3 or [\"2\", \"3\"]".into())
+        Err("cpu.shard_cpus: got \"[7\"; allowed: a list, as in 2,3 or [\"2\", \"3\"]".into())
     );
 }
 
@@ -84,7 +84,8 @@ fn an_unknown_name_is_an_error_that_names_the_nearest() {
         options.overlay_environment(variables(&[("OUTCRY_LISTEN_HTP", "x")])).expect_err("a typing error");
     assert_eq!(fault, "OUTCRY_LISTEN_HTP: no such setting; did you mean OUTCRY_LISTEN_HTTP?");
     let fault = options.overlay_environment(variables(&[("OUTCRY_CPU_SHARDS", "x")])).expect_err("no number");
-    assert_eq!(fault, "OUTCRY_CPU_SHARDS: cpu.shards: x is not a whole number from 0");
+    let number = "a whole number, 0 to 18446744073709551615";
+    assert_eq!(fault, format!("OUTCRY_CPU_SHARDS: cpu.shards: got \"x\"; allowed: {number}"));
 }
 
 #[test]
@@ -153,17 +154,20 @@ fn a_value_of_the_wrong_form_names_its_key() {
     let mut options = Options::default();
     assert_eq!(
         options.overlay_file("chain_id = \"x\""),
-        Err("chain_id: \"x\" is not a whole number from 0".into())
+        Err("chain_id: got \"x\"; allowed: a whole number, 0 to 18446744073709551615".into())
     );
     assert_eq!(
         options.overlay_file("chain_id = -1"),
-        Err("chain_id: -1 is not a whole number from 0".into())
+        Err("chain_id: got -1; allowed: a whole number, 0 to 18446744073709551615".into())
     );
     for (text, said) in [
         ("listen = \"x\"", "listen: got \"x\"; allowed: a table, [listen]"),
-        ("[orders]\nmin_size = 5.5", "orders.min_size: 5.5 is not a text; put it in quotes: \"5.5\""),
-        ("funding = true", "funding: true is not a text; put it in quotes: \"true\""),
-        ("funding = []", "funding: [] is not a text"),
+        (
+            "[orders]\nmin_size = 5.5",
+            "orders.min_size: got 5.5; allowed: a text, which stands in quotes: \"5.5\"",
+        ),
+        ("funding = true", "funding: got true; allowed: a text, which stands in quotes: \"true\""),
+        ("funding = []", "funding: got []; allowed: a text"),
         (
             "chain_id = 99999999999999999999",
             "line 1, column 12: a number is too large; allowed: up to 9223372036854775807",
@@ -173,6 +177,42 @@ fn a_value_of_the_wrong_form_names_its_key() {
     }
     assert_eq!(
         options.overlay_flag("host_prefixes", "maybe"),
-        Err("host_prefixes: maybe is not true or false".into())
+        Err("host_prefixes: got \"maybe\"; allowed: true or false".into())
     );
+}
+
+#[test]
+fn a_refused_value_of_a_variable_is_told_with_the_variable_until_a_flag_takes_its_place() {
+    // A variable, then a flag, as `key=value`; what the plan says.
+    for (variable, flag, expected) in [
+        (
+            "OUTCRY_JOURNAL_DURABILITY=",
+            "cpu.shards=1",
+            "OUTCRY_JOURNAL_DURABILITY: journal.durability: got \"\"; allowed: durable, committed",
+        ),
+        (
+            "OUTCRY_JOURNAL_DURABILITY=x",
+            "journal.durability=y",
+            "journal.durability: got \"y\"; allowed: durable, committed",
+        ),
+        (
+            "OUTCRY_JOURNAL_DURABILITY=durable",
+            "cpu.shards=18446744073709551615",
+            "cpu.shards: got 18446744073709551615; allowed: 0 to 64",
+        ),
+        (
+            "OUTCRY_LIMITS_BOOK=",
+            "cpu.shards=1",
+            "OUTCRY_LIMITS_BOOK: limits.book: got \"\"; allowed: none, a rate",
+        ),
+    ] {
+        let mut options = Options::default();
+        let (name, value) = variable.split_once('=').expect("a pair");
+        options.overlay_environment(variables(&[(name, value)])).expect("of the right form");
+        let (key, value) = flag.split_once('=').expect("a pair");
+        options.overlay_flag(key, value).expect("of the right form");
+        let fault =
+            super::super::plan_on(&options, super::super::Start::default(), &[0, 1]).expect_err("refused");
+        assert!(fault.starts_with(expected), "{fault}");
+    }
 }
