@@ -201,7 +201,7 @@ pub(crate) fn verify(data_dir: &Path, log_path: Option<&Path>) -> Result<String,
             starts,
             end_text(closed)
         ),
-        format!("end at position {}, durable to {}, epoch {}", survey.end.0, survey.durable.0, survey.epoch),
+        format!("end at position {}, epoch {}", survey.end.0, survey.epoch),
         format!("{} state hashes met", ledger.hashes_met()),
         format!("state hash {:032x}", ledger.state_hash()),
         format!("chain {:016x}", survey.chain),
