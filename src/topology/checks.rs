@@ -278,8 +278,11 @@ pub struct Needs {
     pub log_bytes: u64,
     /// What `journal.log_bytes` has to be raised to for each number of shards, from none on; none where it is enough.
     pub log_raised: Vec<Option<u64>>,
-    /// Bytes of memory when every table is full, the log among them; history comes on top.
+    /// Bytes of memory when every table is full, the log among them.
     pub memory_bytes: u64,
+    /// What comes on top with as many markets, wallets and orders as there is room for, by and by and while a snapshot is
+    /// made. Rows differ in size, so this is an estimate.
+    pub memory_on_top: [u64; 2],
     /// The largest part of `memory_bytes` that is asked for in one piece.
     pub memory_piece_bytes: u64,
     /// The parts of `memory_bytes` that a start takes at once, each with the setting that asks for it.

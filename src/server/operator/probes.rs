@@ -71,6 +71,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         log_bytes: plan.log_bytes.saturating_add(LOG_HEAD_BYTES),
         log_raised: log_raised(plan),
         memory_bytes: plan.memory_bytes(),
+        memory_on_top: plan.memory_on_top(),
         memory_piece_bytes: plan.limits.books_bytes,
         memory_taken: plan.memory_taken(),
     }

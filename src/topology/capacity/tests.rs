@@ -57,6 +57,7 @@ pub(in crate::topology) fn needs(shape: &str) -> Needs {
         log_bytes: 0,
         log_raised: Vec::new(),
         memory_bytes: 0,
+        memory_on_top: [0; 2],
         memory_piece_bytes: 0,
         memory_taken: Vec::new(),
     }

@@ -181,14 +181,16 @@ fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
 
 fn room(scene: &Scene<'_>) -> Finding {
     let needed = scene.needs.memory_bytes;
+    let [read, kept] = scene.needs.memory_on_top;
     // A process that runs was not refused, and what it holds of what it needs is its own.
     let held = scene.probes.held_bytes.map(|held| held.min(needed));
+    let held_of_all = scene.probes.held_bytes.map_or(0, |held| held.min(needed + read + kept));
     let fault = if held.is_some() { None } else { cannot_be_had(scene.files, scene.needs) };
     let finding = Finding::new(
         "mem.room",
         if fault.is_some() { Severity::Fatal } else { Severity::Warning },
         format!("{} MiB when books and tables are full", needed >> 20),
-        "beyond it the kernel ends a process to get memory back; history that is read comes on top",
+        "beyond it the kernel ends a process to get memory back; positions and history, as they are read, come on top of all",
     );
     let fix =
         Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
@@ -202,7 +204,13 @@ fn room(scene: &Scene<'_>) -> Finding {
             };
             let had = free + held.unwrap_or(0);
             let held = held.map_or_else(String::new, |held| format!(", {} MiB held already", held >> 20));
-            let current = format!("{} MiB {whose}{held}", free >> 20);
+            let lacks = free + held_of_all < needed + read + kept;
+            let on_top = if needed <= had && lacks {
+                format!("; up to {} MiB may come on top", (read + kept) >> 20)
+            } else {
+                String::new()
+            };
+            let current = format!("{} MiB {whose}{held}{on_top}", free >> 20);
             finding.judged(needed <= had, current).short_by(needed, had, Unit::MiB).mended_by(vec![fix])
         }
     }
@@ -380,6 +388,29 @@ mod tests {
             let finding = room(&scene);
             let told = (finding.verdict == Verdict::Passed, finding.current.as_str());
             assert_eq!(told, (passed, current), "{needed_mib}");
+        }
+    }
+
+    #[test]
+    fn what_may_come_on_top_is_told_where_there_is_no_room_for_it_and_that_passes() {
+        // Available, and whether the process runs, with a GiB that it holds; books and tables take one, and what can be
+        // read half of one, twice while a snapshot is made.
+        for (available_mib, runs, passed, current) in [
+            (1_023, false, false, "1023 MiB available"),
+            (1_024, false, true, "1024 MiB available; up to 1024 MiB may come on top"),
+            (2_047, false, true, "2047 MiB available; up to 1024 MiB may come on top"),
+            (2_048, false, true, "2048 MiB available"),
+            (1_023, true, true, "1023 MiB available, 1024 MiB held already; up to 1024 MiB may come on top"),
+            (1_024, true, true, "1024 MiB available, 1024 MiB held already"),
+        ] {
+            let files = Memory { available_mib };
+            let mut needs = needs("sm@0 r@1");
+            (needs.memory_bytes, needs.memory_on_top) = (1 << 30, [1 << 29; 2]);
+            let mut probes = Probes::none("no");
+            probes.held_bytes = runs.then(|| held_bytes(&files));
+            let scene = Scene { files: &files, machine: &plain(2), needs: &needs, probes: &probes };
+            let finding = room(&scene);
+            assert_eq!((finding.verdict == Verdict::Passed, finding.current.as_str()), (passed, current));
         }
     }
 
