@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `ask` | what a client's message says |
 //! | `market` | the messages of `/ws/market` |
+//! | `owed` | first books that are still to be written, and of what a client is told meanwhile |
 //! | `listing` | its messages about modes, listings and payouts |
 //! | `user` | the messages of `/ws/user` |
 //! | `makers` | a trade's makers, as its events show them |
@@ -21,6 +22,8 @@
 //!   restart.
 //! - `stream_id` is another one after every start ([`StreamIds`]). A client that comes back with an earlier one is told
 //!   what it missed if all that it was told has happened; else its numbers may stand for something else.
+//! - First books may be many megabytes, so the caller asks for them in pieces ([`Feed::give_books`]). A market of which
+//!   nothing has a book yet begins with its books: what they hold already is not told before them.
 //! - The `mode`, of a market or of all, says which requests are taken. It is sent when it changes, on
 //!   subscription and with every heartbeat.
 //! - A change of tick and a payout have no number. Followers are told when one comes; every acknowledgement
@@ -39,6 +42,7 @@ mod listing;
 mod makers;
 mod market;
 mod outbox;
+mod owed;
 mod recent;
 mod user;
 
@@ -90,7 +94,7 @@ pub enum Heard {
 /// A connection that follows something.
 #[derive(Debug)]
 enum Subscriber {
-    Market { tokens: BTreeSet<Token>, custom: bool },
+    Market { tokens: BTreeSet<Token>, owed: BTreeSet<Token>, custom: bool },
     User(Option<Account>),
 }
 
@@ -147,13 +151,15 @@ impl StreamIds {
     }
 }
 
+/// Who follows a market, and of which of its outcomes it is told: of none before its first book, if that is owed.
+type Followers = HashMap<MarketNo, BTreeMap<u32, [bool; 2]>>;
+
 /// Subscribers and what has to be sent to them.
 #[derive(Debug)]
 pub struct Feed {
     ids: StreamIds,
     subscribers: Vec<Option<Subscriber>>,
-    /// Who follows a market, and which of its outcomes.
-    followers: HashMap<MarketNo, BTreeMap<u32, [bool; 2]>>,
+    followers: Followers,
     /// Who follows a principal.
     accounts: HashMap<WalletNo, BTreeSet<u32>>,
     /// How many changes and events were ever seen.
@@ -163,7 +169,7 @@ pub struct Feed {
     changed: BTreeMap<MarketNo, Changed>,
     /// The best prices that were last sent, by token.
     best: HashMap<Token, Bests>,
-    /// The checksums of both books of each market that is followed.
+    /// The checksums of both books of each market of which anybody is told.
     crcs: HashMap<MarketNo, [u32; 2]>,
     /// Clients of accounts of which a key was revoked.
     revoked: Vec<u32>,
@@ -209,7 +215,9 @@ impl Feed {
             self.subscribers.resize_with(index + 1, || None);
         }
         self.subscribers[index] = Some(match channel {
-            Channel::Market => Subscriber::Market { tokens: BTreeSet::new(), custom: false },
+            Channel::Market => {
+                Subscriber::Market { tokens: BTreeSet::new(), owed: BTreeSet::new(), custom: false }
+            }
             Channel::User => Subscriber::User(None),
         });
     }
@@ -232,7 +240,7 @@ impl Feed {
     #[must_use]
     pub fn is_silent(&self, client: u32) -> bool {
         match self.subscribers.get(client as usize) {
-            Some(Some(Subscriber::Market { tokens, custom })) => tokens.is_empty() && !custom,
+            Some(Some(Subscriber::Market { tokens, custom, .. })) => tokens.is_empty() && !custom,
             Some(Some(Subscriber::User(account))) => account.is_none(),
             Some(None) | None => false,
         }
@@ -282,7 +290,7 @@ impl Feed {
             return;
         }
         for change in reader.recent.changes_after(seen.0) {
-            if self.followers.contains_key(&change.market) {
+            if self.crcs.contains_key(&change.market) {
                 self.note_change(reader, change, now);
             }
         }
@@ -318,7 +326,8 @@ impl Feed {
         let Some(Some(subscriber)) = self.subscribers.get(client as usize) else {
             return;
         };
-        let stream_id = &self.ids.now;
+        let (stream_id, followers) = (&self.ids.now, &self.followers);
+        let is_told = |market: &MarketNo| owed::told_of(followers, client, *market) != [false; 2];
         self.out.tell([client], |out| {
             let json = &mut Writer::new(out);
             json.open_object().key("type").text("heartbeat");
@@ -326,7 +335,7 @@ impl Feed {
                 Subscriber::Market { tokens, .. } => {
                     json.key("channel").text("market").key("markets").open_array();
                     let markets: BTreeSet<MarketNo> = tokens.iter().map(|token| token.market).collect();
-                    for market in markets {
+                    for market in markets.into_iter().filter(is_told) {
                         json.open_object().key("market").condition(&reader.market(market).condition);
                         json.key("sequence").number(reader.index.market(market).sequence).close_object();
                     }

@@ -45,11 +45,13 @@ pub(crate) enum List {
     Dirty,
     /// Of streams of markets that were told something.
     Streaming,
+    /// Of streams of markets that are owed books, and have room for them.
+    Owed,
 }
 
 impl List {
     /// How many there are.
-    pub(crate) const COUNT: usize = Self::Streaming as usize + 1;
+    pub(crate) const COUNT: usize = Self::Owed as usize + 1;
 }
 
 /// Names a client; its slot alone may have been given to another.
@@ -99,7 +101,8 @@ impl Connections {
 
     /// Whether any has something that the next turn goes on with.
     pub(crate) fn any_to_serve(&self) -> bool {
-        [List::Dirty, List::Streaming].into_iter().any(|list| 0 < self.noted(list)) || self.any_ready()
+        let lists = [List::Dirty, List::Streaming, List::Owed];
+        lists.into_iter().any(|list| 0 < self.noted(list)) || self.any_ready()
     }
 
     /// Whether any has a request that is not judged yet.
@@ -321,7 +324,7 @@ mod tests {
     fn no_list_grows_once_every_client_has_come() {
         const CLIENTS: u32 = 100;
         const LISTS: [List; List::COUNT] =
-            [List::Ready, List::Waiting, List::Held, List::Dirty, List::Streaming];
+            [List::Ready, List::Waiting, List::Held, List::Dirty, List::Streaming, List::Owed];
         let mut connections = Connections::new(CLIENTS);
         let clients: Vec<Client> = (0..CLIENTS).filter_map(|_| enter(&mut connections)).collect();
         let taken = |all: &Connections| (all.lists.each_ref().map(VecDeque::capacity), all.free.capacity());

@@ -13,8 +13,8 @@
 //!    has one sends once;
 //! 6. bells, once for each loop that got something;
 //! 7. deadlines and streams, last, as a change may cost two hashes of a book and go to many: what streams are told is
-//!    written and put into the memory of each. Those of accounts send, then some of those of markets, in turn. Bells
-//!    again, for loops that must know;
+//!    written and put into the memory of each, and first books as far as clients read. Those of accounts send, then some
+//!    of those of markets, in turn. Bells again, for loops that must know;
 //! 8. while the server drains, idle connections close; if nothing happened: spin or sleep, as the plan says.
 //!
 //! Loops start before recovery is done and get their roles when it is; until then trading is

@@ -38,5 +38,6 @@ on_both_loops!(
     who_comes_back_knows_the_tick_and_the_result_that_came_meanwhile,
     the_acknowledgement_says_tick_and_payout_whatever_was_asked_and_however,
     what_a_stream_holds_is_told_among_all_and_given_back_when_it_is_gone,
+    the_rest_of_many_first_books_comes_behind_what_is_said_after_their_question,
     a_replace_is_one_change_of_both_books_and_events_without_a_gap,
 );

@@ -2,6 +2,7 @@
 
 use super::Site;
 use crate::common::stream::{self, Stream};
+use crate::common::trader::{Wish, token};
 use outcry::domain::Side;
 use serde_json::json;
 use std::io::Write;
@@ -120,4 +121,32 @@ pub(super) fn who_reads_too_slowly_is_cut_and_the_end_of_the_server_is_said(feed
         }
     }
     assert_eq!(u16::from(reading.close().code), 1_001);
+}
+
+/// How far its client reads decides when the rest is written.
+pub(super) fn the_rest_of_many_first_books_comes_behind_what_is_said_after_their_question(feed: &str) {
+    /// Two books of 98 levels each, some 7 KB: more than is written before the next message is heard.
+    const MARKETS: usize = 12;
+    let mut site = Site::start(feed);
+    let markets: Vec<_> = (0..MARKETS).map(|no| site.exchange.market(&format!("Market {no}?"))).collect();
+    for market in &markets {
+        for cents in 1..99 {
+            let answer =
+                site.place(0, &Wish::of(Side::Buy, token(&market.tokens[0]), cents * 100, 5_000_000)).1;
+            assert_eq!(answer["success"], true, "{answer}");
+        }
+    }
+    let mut stream = Stream::open(&site.exchange, "market");
+    let conditions: Vec<_> = markets.iter().map(|market| &market.condition).collect();
+    stream.0.write(Message::text(json!({ "type": "market", "markets": conditions }).to_string())).unwrap();
+    stream.0.write(Message::text("PING")).unwrap();
+    stream.0.flush().unwrap();
+    let mut told = Vec::new();
+    while told.iter().filter(|kind| *kind == "book").count() < 2 * MARKETS {
+        let text = stream.text();
+        let kind = if text == "PONG" { json!("PONG") } else { stream::read(&text)["event_type"].clone() };
+        told.push(kind.as_str().unwrap_or_default().to_owned());
+    }
+    assert_eq!(told[..3], ["", "book", "book"], "the acknowledgement comes first, and what is short at once");
+    assert!(told.iter().any(|kind| kind == "PONG"), "{told:?}");
 }

@@ -45,11 +45,13 @@ pub(super) struct Changed {
 /// Whom a message is for.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Audience {
-    /// The followers of any token of a market.
+    /// The followers of any token of a market, though they may not have its book yet.
     Followers(MarketNo),
-    /// The followers of this token.
+    /// Those who are told of any token of a market.
+    OfBook(MarketNo),
+    /// Those who are told of this token.
     OfToken(Token),
-    /// The followers of this token that do not follow the other one of its market.
+    /// Those who are told of this token and not of the other one of its market.
     OnlyOf(Token),
     /// The followers of a market that asked for more than the venue's own messages.
     Curious(MarketNo),
@@ -88,13 +90,15 @@ impl Feed {
         now: TimeMs,
     ) -> Result<(), Refused> {
         let named = named(reader, ask);
-        let Some(Some(Subscriber::Market { tokens, custom })) = self.subscribers.get_mut(client as usize)
+        let Some(Some(Subscriber::Market { tokens, owed, custom })) =
+            self.subscribers.get_mut(client as usize)
         else {
             return Ok(());
         };
         if ask.operation == Operation::Unsubscribe {
             *custom = ask.custom.unwrap_or(*custom);
             tokens.retain(|token| !named.tokens.contains(token));
+            owed.retain(|token| !named.tokens.contains(token));
             for market in named.markets() {
                 self.follow(client, market, reader);
             }
@@ -105,42 +109,27 @@ impl Feed {
         if SUBSCRIPTIONS_MAX < count {
             return Err(ask::too_many(Channel::Market, &ask.tokens, count));
         }
-        let since = since(reader, ask, &named.markets())?;
+        let markets = named.markets();
+        let since = since(reader, ask, &markets)?;
+        let same_stream = ask.stream_id.is_none_or(|id| self.ids.know(id));
+        let since = if same_stream { since } else { BTreeMap::new() };
+        let replays = replays(reader, since, &markets);
+        let replayed = replays.keys().copied().collect();
         tokens.extend(&named.tokens);
         *custom = ask.custom.unwrap_or(*custom);
-        let markets = named.markets();
+        for token in &named.tokens {
+            if replays.contains_key(&token.market) {
+                owed.remove(token);
+            } else if ask.dump {
+                owed.insert(*token);
+            }
+        }
         for &market in &markets {
             self.follow(client, market, reader);
         }
-        let same_stream = ask.stream_id.is_none_or(|id| self.ids.know(id));
-        let mut since = if same_stream { since } else { BTreeMap::new() };
-        // What cannot be replayed is not looked for.
-        since.retain(|market, since| {
-            let missed = reader.index.market(*market).sequence.checked_sub(*since);
-            markets.contains(market) && missed.is_some_and(|missed| missed <= REPLAYED_MAX as u64)
-        });
-        let (mut left, mut levels_left) = (REPLAYED_MAX, REPLAYED_LEVELS_MAX);
-        let mut replays = reader.recent.changes_since(&since, |market| reader.index.market(market).sequence);
-        replays.retain(|market, changes| {
-            let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
-            let all_there = missed == Some(changes.len() as u64);
-            let levels: usize = changes.iter().map(|change| change.levels.len()).sum();
-            let by_levels = changes.iter().all(|change| change.levels.len() <= LEVELS_TOLD_MAX);
-            let is_told = all_there && by_levels && changes.len() <= left && levels <= levels_left;
-            if is_told {
-                (left, levels_left) = (left - changes.len(), levels_left - levels);
-            }
-            is_told
-        });
-        let replayed = replays.keys().copied().collect();
         self.answer(client, reader, "subscribed", &named, &replayed, now);
         for (market, changes) in &replays {
             self.replay(client, reader, *market, changes, now);
-        }
-        if ask.dump {
-            for &token in named.tokens.iter().filter(|token| !replayed.contains(&token.market)) {
-                self.out.tell([client], |out| write_book(out, reader, token, &self.ids.now, now));
-            }
         }
         Ok(())
     }
@@ -148,7 +137,7 @@ impl Feed {
     /// Notes what a record did to a book, right after that record.
     pub(super) fn note_change(&mut self, reader: &Reader, change: &BookChange, now: TimeMs) {
         let levels = &reader.index.market(change.market).levels;
-        let crcs = self.crcs.get_mut(&change.market).expect("the market is followed");
+        let crcs = self.crcs.get_mut(&change.market).expect("somebody is told of the market");
         checksum::follow(crcs, &change.levels);
         debug_assert_eq!(*crcs, checksum::crcs(levels), "a change names every level that it changes");
         let changed = self.changed.entry(change.market).or_default();
@@ -162,13 +151,13 @@ impl Feed {
         let mut payload = Vec::new();
         let hashes = write_change(&mut payload, reader, change, after, &self.ids.now, now);
         debug_assert!(payload.len() < MESSAGE_BYTES_MAX, "{} bytes", payload.len());
-        self.pending.push(Pending { audience: Audience::Followers(change.market), payload, hashes });
+        self.pending.push(Pending { audience: Audience::OfBook(change.market), payload, hashes });
     }
 
     /// Announces the fills of a taker: one message for each price, in the order of the fills. A client that
     /// follows only the other token gets the same trade in that token's terms; nobody gets it twice.
     pub(super) fn push_trades(&mut self, reader: &Reader, record: &OrderPlaced, now: TimeMs) {
-        if record.fills.is_empty() || !self.followers.contains_key(&record.market) {
+        if record.fills.is_empty() || !self.crcs.contains_key(&record.market) {
             return;
         }
         self.changed.entry(record.market).or_default().whole = true;
@@ -213,7 +202,7 @@ impl Feed {
 
     /// Announces a new tick; a book follows, because levels may have been removed.
     pub(super) fn push_tick(&mut self, reader: &Reader, record: &TickChanged, now: TimeMs) {
-        if !self.followers.contains_key(&record.market) {
+        if !self.crcs.contains_key(&record.market) {
             return;
         }
         let row = reader.market(record.market);
@@ -255,6 +244,9 @@ impl Feed {
             |market| self.followers.get(&market).into_iter().flatten().map(|(client, of)| (*client, *of));
         match audience {
             Audience::Followers(market) => followers(market).map(|(client, _)| client).collect(),
+            Audience::OfBook(market) => {
+                followers(market).filter(|(_, of)| *of != [false; 2]).map(|(client, _)| client).collect()
+            }
             Audience::OfToken(token) => {
                 let of_token = followers(token.market).filter(|(_, of)| of[token.outcome.index()]);
                 of_token.map(|(client, _)| client).collect()
@@ -304,36 +296,6 @@ impl Feed {
                 write_stamp(json, stream_id, now);
                 json.close_object();
             });
-        }
-    }
-
-    /// Registers a client for the messages of a market, for those of its outcomes that it follows, if any.
-    fn follow(&mut self, client: u32, market: MarketNo, reader: &Reader) {
-        let Some(Some(Subscriber::Market { tokens, .. })) = self.subscribers.get(client as usize) else {
-            return;
-        };
-        let outcomes = tokens_of(market).map(|token| tokens.contains(&token));
-        if outcomes == [false; 2] {
-            return self.unfollow(client, market);
-        }
-        self.followers.entry(market).or_default().insert(client, outcomes);
-        self.crcs.entry(market).or_insert_with(|| checksum::crcs(&reader.index.market(market).levels));
-        for token in tokens_of(market) {
-            self.best.entry(token).or_insert_with(|| reader.bests(token));
-        }
-    }
-
-    pub(super) fn unfollow(&mut self, client: u32, market: MarketNo) {
-        if let Some(followers) = self.followers.get_mut(&market) {
-            followers.remove(&client);
-            if followers.is_empty() {
-                self.followers.remove(&market);
-                self.changed.remove(&market);
-                self.crcs.remove(&market);
-                for token in tokens_of(market) {
-                    self.best.remove(&token);
-                }
-            }
         }
     }
 
@@ -440,6 +402,33 @@ fn named<'a>(reader: &Reader, ask: &Ask<'a>) -> Named<'a> {
     Named { tokens, unknown }
 }
 
+/// The changes of those of some markets that can go on from where a client was.
+fn replays<'a>(
+    reader: &'a Reader,
+    mut since: BTreeMap<MarketNo, u64>,
+    markets: &BTreeSet<MarketNo>,
+) -> BTreeMap<MarketNo, Vec<&'a BookChange>> {
+    // What cannot be replayed is not looked for.
+    since.retain(|market, since| {
+        let missed = reader.index.market(*market).sequence.checked_sub(*since);
+        markets.contains(market) && missed.is_some_and(|missed| missed <= REPLAYED_MAX as u64)
+    });
+    let (mut left, mut levels_left) = (REPLAYED_MAX, REPLAYED_LEVELS_MAX);
+    let mut replays = reader.recent.changes_since(&since, |market| reader.index.market(market).sequence);
+    replays.retain(|market, changes| {
+        let missed = reader.index.market(*market).sequence.checked_sub(since[market]);
+        let all_there = missed == Some(changes.len() as u64);
+        let levels: usize = changes.iter().map(|change| change.levels.len()).sum();
+        let by_levels = changes.iter().all(|change| change.levels.len() <= LEVELS_TOLD_MAX);
+        let is_told = all_there && by_levels && changes.len() <= left && levels <= levels_left;
+        if is_told {
+            (left, levels_left) = (left - changes.len(), levels_left - levels);
+        }
+        is_told
+    });
+    replays
+}
+
 /// The number from which a client goes on, market by market.
 fn since(
     reader: &Reader,
@@ -514,7 +503,7 @@ fn write_best(json: &mut Writer<'_>, best: Bests) {
 }
 
 /// A whole book: what GET /book returns, and its place in the stream.
-fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str, now: TimeMs) {
+pub(super) fn write_book(out: &mut Vec<u8>, reader: &Reader, token: Token, stream_id: &str, now: TimeMs) {
     let index = reader.index.market(token.market);
     let json = &mut Writer::new(out);
     json.open_object().key("event_type").text("book");

@@ -42,9 +42,31 @@ impl Followed {
 
     /// A client comes and says something; somebody has every key.
     fn says_as(&mut self, who: WalletNo, client: u32, channel: Channel, text: &str) {
+        self.comes(client, channel);
+        self.adds(who, client, text);
+        self.gives_books(client);
+    }
+
+    fn comes(&mut self, client: u32, channel: Channel) {
+        for (feed, _) in self.feeds() {
+            feed.join(client, channel);
+        }
+    }
+
+    /// A client gets the books that it is owed.
+    fn gives_books(&mut self, client: u32) {
         let now = self.exchange.time();
         for (feed, reader) in self.feeds() {
-            feed.join(client, channel);
+            while feed.owes_books(client) {
+                feed.give_books(client, reader, now);
+            }
+        }
+    }
+
+    /// A client that is there says something.
+    fn adds(&mut self, who: WalletNo, client: u32, text: &str) {
+        let now = self.exchange.time();
+        for (feed, reader) in self.feeds() {
             let heard = feed.hear(client, text, reader, (now, None), |_| Some(caller(who, Dialect::Poly)));
             assert_eq!(heard, Heard::Stays);
         }
@@ -94,6 +116,13 @@ impl Followed {
     /// What a client is told at the end of a turn.
     fn told(&mut self, client: u32) -> Vec<String> {
         self.tells().into_iter().filter(|(to, _)| *to == client).map(|(_, text)| text).collect()
+    }
+
+    fn beats(&mut self, client: u32) {
+        let now = self.exchange.time();
+        for (feed, reader) in self.feeds() {
+            feed.beat(client, reader, now);
+        }
     }
 
     fn leaves(&mut self, client: u32) {
@@ -286,4 +315,84 @@ fn a_replay_is_as_long_as_one_message_may_take_or_none() {
         assert!(told[0].contains(&format!(r#""replayed":{}"#, 0 < replayed)), "{}", told[0]);
         assert_eq!(told.len(), 1 + replayed, "from {from}");
     }
+}
+
+/// What happens between a subscription to both tokens of a market and its first books.
+#[derive(Clone, Copy, Debug)]
+enum Meanwhile {
+    Bid,
+    Says(&'static str),
+    Books,
+    Beat,
+}
+
+#[test]
+fn a_market_that_is_followed_is_told_from_its_first_books_on() {
+    use Meanwhile::{Beat, Bid, Books, Says};
+    const LEAVES_YES: &str = r#"{"assets_ids":["YES"],"operation":"unsubscribe"}"#;
+    const LEAVES: &str = r#"{"assets_ids":["YES","NO"],"operation":"unsubscribe"}"#;
+    const GOES_ON: &str = r#"{"assets_ids":["YES","NO"],"from":0,"stream_id":"stream"}"#;
+    const AGAIN: &str = r#"{"assets_ids":["YES","NO"]}"#;
+    const WITHOUT: &str = r#"{"assets_ids":["YES","NO"],"initial_dump":false}"#;
+    let books = |yes: &'static str| vec![yes, yes];
+    for (meanwhile, told) in [
+        (vec![Books, Bid], [vec!["subscribed"], books("book 0"), vec!["price_change 1"]].concat()),
+        (
+            vec![Bid, Beat, Books, Beat],
+            [vec!["subscribed", "heartbeat"], books("book 1"), vec!["heartbeat 1"]].concat(),
+        ),
+        (vec![Bid, Bid, Books, Bid], [vec!["subscribed"], books("book 2"), vec!["price_change 3"]].concat()),
+        (
+            vec![Bid, Says(LEAVES_YES), Books, Bid],
+            vec!["subscribed", "unsubscribed", "book 1", "price_change 2"],
+        ),
+        (vec![Bid, Says(LEAVES), Books, Bid, Beat], vec!["subscribed", "unsubscribed", "heartbeat"]),
+        (
+            vec![Bid, Says(LEAVES), Says(AGAIN), Bid, Books],
+            [vec!["subscribed", "unsubscribed", "subscribed"], books("book 2")].concat(),
+        ),
+        (
+            vec![Bid, Says(GOES_ON), Books, Bid],
+            vec!["subscribed", "subscribed", "price_change 1", "price_change 2"],
+        ),
+        (vec![Bid, Says(WITHOUT), Bid, Books], [vec!["subscribed", "subscribed"], books("book 2")].concat()),
+        // Who is told already goes on being told.
+        (
+            vec![Books, Says(AGAIN), Bid, Beat, Books],
+            [
+                vec!["subscribed"],
+                books("book 0"),
+                vec!["subscribed", "price_change 1", "heartbeat 1"],
+                books("book 1"),
+            ]
+            .concat(),
+        ),
+    ] {
+        let mut followed = Followed::opened();
+        let mut all = Vec::new();
+        followed.comes(FIRST, Channel::Market);
+        for step in [vec![Says(AGAIN)], meanwhile.clone()].concat() {
+            match step {
+                Bid => drop(followed.bids(40)),
+                Says(text) => {
+                    let text = text.replace("YES", RAIN_YES).replace("NO", RAIN_NO);
+                    followed.adds(ALICE, FIRST, &text);
+                }
+                Books => followed.gives_books(FIRST),
+                Beat => followed.beats(FIRST),
+            }
+            all.extend(followed.told(FIRST).iter().map(|frame| shown(&object(frame))));
+        }
+        assert_eq!(all, told, "{meanwhile:?}");
+    }
+}
+
+/// What a message is and, if it has one, its number.
+fn shown(message: &Value) -> String {
+    let kind = message["event_type"].as_str().or_else(|| message["type"].as_str()).expect("a kind");
+    let number = match kind {
+        "heartbeat" => message["markets"][0]["sequence"].as_u64(),
+        _ => message["sequence"].as_u64(),
+    };
+    number.map_or_else(|| kind.to_owned(), |number| format!("{kind} {number}"))
 }

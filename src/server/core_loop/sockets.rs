@@ -7,6 +7,7 @@ use std::os::fd::OwnedFd;
 use super::CoreLoop;
 use super::guards;
 use super::refuse;
+use super::stream::AHEAD_OF_BOOKS_MAX;
 use crate::domain::Position;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
@@ -387,6 +388,9 @@ impl CoreLoop {
                 return self.leave(slot, connection);
             }
             connection.interest = interest;
+        }
+        if connection.line.unsent() <= AHEAD_OF_BOOKS_MAX {
+            self.note_owed(slot, &mut connection);
         }
         self.connections.put(slot, connection);
     }

@@ -51,6 +51,11 @@ impl Followed {
         self.feed.hear(client, text, &self.reader, (now, promised), |shown| callers.check_plain(shown))
     }
 
+    /// Writes the books of the next market of which a stream's client is owed any; after [`Self::flush`].
+    pub(crate) fn give_books(&mut self, client: u32, now: TimeMs) {
+        self.feed.give_books(client, &self.reader, now);
+    }
+
     /// The next stream whose key was revoked.
     pub(crate) fn next_revoked(&mut self) -> Option<u32> {
         self.feed.next_revoked(|key| self.callers.knows(key))
