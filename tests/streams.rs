@@ -493,10 +493,17 @@ fn credentials_are_asked_for_and_a_revoked_key_ends_the_stream(feed: &str) {
     let site = Site::start(feed);
     let mut wrong = site.traders[0].stream_auth();
     wrong["secret"] = json!("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=");
-    for message in [json!({ "type": "user" }), json!({ "type": "user", "auth": wrong })] {
+    let id = text(&wrong["apiKey"]);
+    let parts = "an object of apiKey, secret and passphrase";
+    let living = "the id of a key that lives and is not read-only, with its own secret and passphrase";
+    for (message, got, allowed) in
+        [(json!({ "type": "user" }), "", parts), (json!({ "type": "user", "auth": wrong }), id, living)]
+    {
         let mut stream = Stream::open(&site.exchange, "user");
         stream.say(&message);
-        assert_eq!(stream.event()["code"], "unauthorized");
+        let refused = stream.event();
+        assert_eq!((&refused["code"], &refused["field"]), (&json!("unauthorized"), &json!("auth")));
+        assert_eq!((text(&refused["got"]), text(&refused["allowed"])), (got, allowed));
         assert_eq!(u16::from(stream.close().code), 1_008);
     }
     // As Kuest's site spells it.

@@ -56,9 +56,10 @@ errors! {
     500, "history_unreadable", "part of the history cannot be read": "A row on the disk is damaged; the operator's log says which.";
     503, "search_building", "the search index is being built": "After a start: Retry-After estimates how long.";
     503, "search_busy", "search is busy, try again": "More searches wait than are answered within two seconds.";
-    401, "unauthorized", "Unauthorized/Invalid api key": "A user stream's credentials are nobody's; it closes with 1008.";
+    401, "unauthorized", "Unauthorized/Invalid api key": "A user stream's credentials are nobody's or missing, or those of a read-only key; it closes with 1008.";
     400, "invalid_message", "": "What a stream was told is no JSON object, or a name in it is not of its kind.";
     400, "too_many_subscriptions", "too many subscriptions on one connection": "At most 500 tokens on a market stream, where a market has two, and 500 markets on a user stream.";
+    400, "too_many_subscriptions", "too many names in one message": "At most 500, of tokens and markets together, also to leave them.";
     501, "rfq_not_supported", "requests for quotes are not supported here: place an order in the book": "There are no quotes on request.";
     501, "builder_keys_not_supported", "builder keys are not supported here: orders carry their builder's code without one": "There are no builder keys.";
     404, "builder_key_unknown", "there is no builder key to be revoked": "There are no builder keys.";

@@ -442,6 +442,6 @@ fn tokens_of(market: MarketNo) -> [Token; 2] {
 }
 
 /// The refusal of a message without valid credentials.
-const fn unauthorized() -> Refused {
-    Refused::new(401, "unauthorized", "Unauthorized/Invalid api key")
+fn unauthorized(got: &str, allowed: &'static str) -> Refused {
+    Refused::new(401, "unauthorized", "Unauthorized/Invalid api key").about("auth", got, allowed)
 }

@@ -39,20 +39,29 @@ pub struct Credentials<'a> {
     pub passphrase: &'a str,
 }
 
-/// The names that a message may have. Others are passed over, as other venues have some; but not these in another
-/// spelling, which would be a promise that nobody hears.
-const NAMES: [&str; 10] = [
-    "type",
-    "operation",
-    "auth",
-    "assets_ids",
-    "markets",
-    "custom_feature_enabled",
-    "cancel_on_disconnect",
-    "initial_dump",
-    "from",
-    "stream_id",
-];
+/// What `auth` is.
+pub(super) const CREDENTIALS: &str = "an object of apiKey, secret and passphrase";
+
+/// The names that a message may have. Others are passed over, as other venues have some, and so are those that only the
+/// other channel has; but not these in another spelling, which would be a promise that nobody hears.
+const fn names(channel: Channel) -> &'static [&'static str] {
+    match channel {
+        Channel::Market => &[
+            "type",
+            "operation",
+            "assets_ids",
+            "markets",
+            "custom_feature_enabled",
+            "cancel_on_disconnect",
+            "initial_dump",
+            "from",
+            "stream_id",
+        ],
+        Channel::User => {
+            &["type", "operation", "auth", "markets", "cancel_on_disconnect", "from", "stream_id"]
+        }
+    }
+}
 
 /// One message. Malformed ids are refused one by one, not with the message.
 #[derive(Debug)]
@@ -89,33 +98,49 @@ pub(super) fn read(message: &Value, channel: Channel) -> Result<Ask<'_>, Refused
     {
         return Err(wrong("type", said, channel.word()));
     }
-    refuse_misspelt(message, &NAMES, || Refused::new(400, "invalid_message", ""))?;
-    let tokens = texts(message, "assets_ids")?;
+    refuse_misspelt(message, names(channel), || Refused::new(400, "invalid_message", ""))?;
+    let is_market = channel == Channel::Market;
+    let tokens = if is_market { texts(message, "assets_ids")? } else { Vec::new() };
     let markets = texts(message, "markets")?;
-    let [named, count] = match channel {
-        Channel::Market => [tokens.len() + markets.len(), tokens.len() + 2 * markets.len()],
-        Channel::User => [markets.len(); 2],
-    };
+    let named = tokens.len() + markets.len();
     if SUBSCRIPTIONS_MAX < named {
-        return Err(too_many(channel, &tokens, count));
+        return Err(too_many_names(&tokens, named));
     }
     Ok(Ask {
         operation: operation(message)?,
         tokens: tokens.into_iter().map(|text| (text, token_id(text.as_bytes()))).collect(),
         markets: markets.into_iter().map(|text| (text, condition_id(text.as_bytes()))).collect(),
-        custom: flag(message, "custom_feature_enabled")?,
-        cancel_on_disconnect: flag(message, "cancel_on_disconnect")?,
-        dump: flag(message, "initial_dump")?.unwrap_or(true),
+        custom: if is_market { flag(message, "custom_feature_enabled")? } else { None },
+        cancel_on_disconnect: promise(message, channel)?,
+        dump: !is_market || flag(message, "initial_dump")?.unwrap_or(true),
         from: from(message, channel)?,
         stream_id: text(message, "stream_id")?,
-        credentials: credentials(message)?,
+        credentials: if is_market { None } else { credentials(message)? },
     })
+}
+
+/// Whether the orders of a key are to be cancelled when this stream ends: a promise that only one whose owner is known
+/// can make.
+fn promise(message: &Map<String, Value>, channel: Channel) -> Result<Option<bool>, Refused> {
+    const NAME: &str = "cancel_on_disconnect";
+    match (channel, message.get(NAME)) {
+        (Channel::User, _) => flag(message, NAME),
+        (Channel::Market, Some(said @ Value::Bool(true))) => Err(wrong(NAME, said, "on /ws/user only")),
+        (Channel::Market, _) => Ok(None),
+    }
 }
 
 /// The refusal of a promise for a key whose connection answers for another one.
 pub(super) fn answers_for_another() -> Refused {
     let refused = Refused::new(400, "invalid_message", "");
     refused.about("cancel_on_disconnect", "true", "false: this connection answers for another key")
+}
+
+/// The refusal of a message that names too much, whatever for.
+fn too_many_names(tokens: &[&str], count: usize) -> Refused {
+    let refused = Refused::new(400, "too_many_subscriptions", "too many names in one message");
+    let field = if tokens.is_empty() { "markets" } else { "assets_ids" };
+    refused.about(field, &count.to_string(), format!("at most {SUBSCRIPTIONS_MAX} names in one message"))
 }
 
 /// The refusal of more subscriptions than one connection may have, by a message that names these tokens and perhaps
@@ -188,13 +213,17 @@ fn sequence(said: &Value) -> Option<u64> {
 
 /// The credentials: `apiKey` as the SDKs send it, or `apikey` as Kuest's site does.
 fn credentials(message: &Map<String, Value>) -> Result<Option<Credentials<'_>>, Refused> {
-    const ALLOWED: &str = "an object of apiKey, secret and passphrase";
     let Some(said) = message.get("auth").filter(|said| !said.is_null()) else {
         return Ok(None);
     };
-    let refused = || Refused::new(400, "invalid_message", "").about("auth", "", ALLOWED);
-    let auth = said.as_object().ok_or_else(refused)?;
-    let part = |names: &[&str]| names.iter().find_map(|name| auth.get(*name)?.as_str()).ok_or_else(refused);
+    // Nothing of it is repeated: it may be a secret in the wrong place.
+    let refused = |got: &str| Refused::new(400, "invalid_message", "").about("auth", got, CREDENTIALS);
+    let auth = said.as_object().ok_or_else(|| refused("no object"))?;
+    let part = |names: &[&str]| {
+        let part = names.iter().find_map(|name| auth.get(*name));
+        let part = part.ok_or_else(|| refused(&format!("no {}", names[0])))?;
+        part.as_str().ok_or_else(|| refused(&format!("no text as {}", names[0])))
+    };
     Ok(Some(Credentials {
         api_key: part(&["apiKey", "apikey"])?,
         secret: part(&["secret"])?,
@@ -247,9 +276,10 @@ mod tests {
             let schema = &document["components"]["schemas"][of]["properties"];
             schema.as_object().expect("it has names").keys().cloned().collect::<BTreeSet<_>>()
         };
-        let described: BTreeSet<String> =
-            names("FollowMarkets").union(&names("FollowAccount")).cloned().collect();
-        assert_eq!(described, NAMES.map(str::to_owned).into());
+        for (of, channel) in [("FollowMarkets", Channel::Market), ("FollowAccount", Channel::User)] {
+            let read: BTreeSet<_> = super::names(channel).iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(names(of), read, "{of}");
+        }
     }
 
     #[test]
@@ -266,12 +296,39 @@ mod tests {
             (r#"{"operation":"drop"}"#.to_owned(), "operation"),
             (r#"{"initial_dump":1}"#.to_owned(), "initial_dump"),
             (r#"{"custom_feature_enabled":"yes"}"#.to_owned(), "custom_feature_enabled"),
-            (r#"{"cancel_on_disconnect":"yes"}"#.to_owned(), "cancel_on_disconnect"),
+            (r#"{"cancel_on_disconnect":true}"#.to_owned(), "cancel_on_disconnect"),
             (r#"{"from":-1}"#.to_owned(), "from"),
             (r#"{"from":{"0x1":1}}"#.to_owned(), "from"),
-            (r#"{"auth":{"apiKey":"1"}}"#.to_owned(), "auth"),
         ] {
             assert_eq!(refused(&text, Channel::Market)["field"], field, "{text}");
+        }
+        for (text, field) in [
+            (r#"{"type":"market"}"#, "type"),
+            (r#"{"markets":{}}"#, "markets"),
+            (r#"{"cancel_on_disconnect":"yes"}"#, "cancel_on_disconnect"),
+            (r#"{"auth":{"apiKey":"1"}}"#, "auth"),
+        ] {
+            assert_eq!(refused(text, Channel::User)["field"], field, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_only_the_other_channel_has_is_passed_over() {
+        for (channel, text) in [
+            (Channel::Market, r#"{"auth":5}"#),
+            (Channel::Market, r#"{"auth":{"apiKey":"1"}}"#),
+            (Channel::Market, r#"{"Auth":{}}"#),
+            (Channel::Market, r#"{"cancel_on_disconnect":false}"#),
+            (Channel::Market, r#"{"cancel_on_disconnect":5}"#),
+            (Channel::User, r#"{"assets_ids":5}"#),
+            (Channel::User, r#"{"assetsIds":["1"]}"#),
+            (Channel::User, r#"{"custom_feature_enabled":5}"#),
+            (Channel::User, r#"{"initial_dump":5}"#),
+        ] {
+            let value = object(text).expect("an object");
+            let ask = read(&value, channel).expect(text);
+            let said = (ask.tokens.len(), ask.custom, ask.cancel_on_disconnect, ask.dump);
+            assert_eq!((said, ask.credentials.is_none()), ((0, None, None, true), true), "{text}");
         }
     }
 
@@ -284,21 +341,43 @@ mod tests {
 
     #[test]
     fn a_refusal_says_what_was_named_and_what_its_channel_counts() {
-        let tokens = "at most 500 tokens on one connection; a market has two";
-        let markets = "at most 500 markets on one connection";
+        let names = "at most 500 names in one message";
+        let auth = "an object of apiKey, secret and passphrase";
         let many = |count: usize| format!("[{}]", vec!["\"1\""; count].join(","));
         let sequences = r#"{"0x11":1}"#;
         for (channel, text, field, got, allowed) in [
-            (Channel::Market, format!(r#"{{"assets_ids":{}}}"#, many(501)), "assets_ids", "501", tokens),
-            (Channel::Market, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "1002", tokens),
+            (Channel::Market, format!(r#"{{"assets_ids":{}}}"#, many(501)), "assets_ids", "501", names),
+            (Channel::Market, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "501", names),
             (
                 Channel::Market,
-                format!(r#"{{"markets":{},"assets_ids":["1"]}}"#, many(500)),
+                format!(r#"{{"markets":{},"assets_ids":["1"],"operation":"unsubscribe"}}"#, many(500)),
                 "assets_ids",
-                "1001",
-                tokens,
+                "501",
+                names,
             ),
-            (Channel::User, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "501", markets),
+            (Channel::User, format!(r#"{{"markets":{}}}"#, many(501)), "markets", "501", names),
+            (
+                Channel::Market,
+                r#"{"cancel_on_disconnect":true}"#.to_owned(),
+                "cancel_on_disconnect",
+                "true",
+                "on /ws/user only",
+            ),
+            (Channel::User, r#"{"auth":"x"}"#.to_owned(), "auth", "no object", auth),
+            (
+                Channel::User,
+                r#"{"auth":{"apikey":"x","passphrase":"x"}}"#.to_owned(),
+                "auth",
+                "no secret",
+                auth,
+            ),
+            (
+                Channel::User,
+                r#"{"auth":{"apiKey":"x","secret":5,"passphrase":"x"}}"#.to_owned(),
+                "auth",
+                "no text as secret",
+                auth,
+            ),
             (Channel::User, format!(r#"{{"from":{sequences}}}"#), "from", sequences, "a sequence"),
             (Channel::User, r#"{"from":-1}"#.to_owned(), "from", "-1", "a sequence"),
         ] {

@@ -41,6 +41,9 @@ const ASSOCIATED_TRADES_MAX: usize = 100;
 /// Streams of one account at a time: each gets every event.
 const STREAMS_OF_ACCOUNT_MAX: usize = 32;
 
+/// Whose credentials are taken. Which part is wrong is not said: whoever guesses would learn of it.
+const LIVING: &str = "the id of a key that lives and is not read-only, with its own secret and passphrase";
+
 /// Events that one message may have replayed.
 const REPLAYED_MAX: u64 = 4_096;
 
@@ -73,6 +76,12 @@ impl Reader {
             }
         })
     }
+}
+
+/// The key's id, unless something else stands in its place, which may be the secret.
+fn shown<'a>(credentials: &Credentials<'a>) -> &'a str {
+    const UUID_BYTES: usize = 36;
+    if credentials.api_key.len() == UUID_BYTES { credentials.api_key } else { "no id of a key" }
 }
 
 /// What a message names that is not there, each with its field.
@@ -140,9 +149,11 @@ impl Feed {
         });
         let known = account.as_ref().map(|account| account.caller);
         let caller = match (&ask.credentials, known) {
-            (Some(credentials), _) => admit(credentials).ok_or(unauthorized())?,
+            (Some(credentials), _) => {
+                admit(credentials).ok_or_else(|| unauthorized(shown(credentials), LIVING))?
+            }
             (None, Some(caller)) => caller,
-            (None, None) => return Err(unauthorized()),
+            (None, None) => return Err(unauthorized("", ask::CREDENTIALS)),
         };
         let (markets, unknown) = narrowed(account.as_ref(), &caller, ask, reader)?;
         let others = self.accounts.get(&caller.principal).map_or(0, BTreeSet::len);
