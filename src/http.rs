@@ -16,6 +16,7 @@
 //! | `openapi` | that table and all of its shapes, as the document that clients read |
 //! | `asyncapi` | what is said on the streams, likewise |
 //! | `respond` | answers, written into the caller's buffer |
+//! | `upgrade` | what a request for a stream lacks |
 //! | `websocket` | frames of an upgraded connection, read in place |
 //!
 //! Invariants: a parser never consumes what it has not judged; nothing is decoded before it is
@@ -30,6 +31,7 @@ pub mod query;
 pub mod respond;
 pub mod route;
 pub(crate) mod scan;
+pub mod upgrade;
 pub mod websocket;
 
 pub use auth_headers::AuthHeaders;

@@ -22,6 +22,7 @@
 
 use super::auth_headers::{self, AuthHeaders};
 use super::scan::first_control;
+use super::upgrade::{NoUpgrade, Upgrade};
 use crate::domain::Dialect;
 
 /// The size limits of a request, each inclusive, with the status of a request above it.
@@ -147,6 +148,8 @@ pub struct Head<'a> {
     /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1
     /// requires: a GET of HTTP/1.1 with `Upgrade: websocket`, `Connection: Upgrade` and version 13.
     pub websocket_key: Option<&'a str>,
+    /// Why there is none, unless there was no such header.
+    pub no_upgrade: Option<NoUpgrade<'a>>,
     /// The credential headers, if there are any.
     pub auth: Option<AuthHeaders<'a>>,
     /// The length of the head in bytes: where the body begins.
@@ -325,7 +328,7 @@ fn next_line<'a>(rest: &mut &'a [u8], bytes_max: usize) -> Result<Option<&'a [u8
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Version {
+pub(super) enum Version {
     Http10,
     Http11,
 }
@@ -367,6 +370,7 @@ fn read_request_line(line: &[u8]) -> Result<(Head<'_>, Version), BadRequest> {
         deadline: None,
         cancel_on_disconnect: None,
         websocket_key: None,
+        no_upgrade: None,
         auth: None,
         bytes: 0,
     };
@@ -403,9 +407,7 @@ struct Picked<'a> {
     /// A `Content-Encoding` that compresses.
     compression: Option<&'a [u8]>,
     wish: Wish,
-    upgrade_websocket: bool,
-    connection_upgrade: bool,
-    websocket_version: Option<&'a [u8]>,
+    upgrade: Upgrade<'a>,
 }
 
 impl<'a> Picked<'a> {
@@ -452,10 +454,9 @@ impl<'a> Picked<'a> {
             }
             b's' if is("sec-fetch-site") => once(&mut head.sec_fetch_site, text(value)?),
             b's' if is("sec-websocket-key") => once(&mut head.websocket_key, text(value)?),
-            b's' if is("sec-websocket-version") => once(&mut self.websocket_version, value),
+            b's' if is("sec-websocket-version") => once(&mut self.upgrade.version, value),
             b'u' if is("upgrade") => {
-                let mut protocols = value.split(|&byte| byte == b',').map(<[u8]>::trim_ascii);
-                self.upgrade_websocket |= protocols.any(|name| name.eq_ignore_ascii_case(b"websocket"));
+                self.upgrade.protocols(value);
                 Ok(())
             }
             b's' | b'k' | b'p' => match auth_headers::credential(name) {
@@ -466,7 +467,8 @@ impl<'a> Picked<'a> {
         }
     }
 
-    fn connection(&mut self, value: &[u8]) {
+    fn connection(&mut self, value: &'a [u8]) {
+        self.upgrade.connection.0 = value;
         for option in value.split(|&byte| byte == b',') {
             let option = option.trim_ascii();
             if option.eq_ignore_ascii_case(b"close") {
@@ -474,7 +476,7 @@ impl<'a> Picked<'a> {
             } else if option.eq_ignore_ascii_case(b"keep-alive") && self.wish != Wish::Close {
                 self.wish = Wish::KeepAlive;
             } else if option.eq_ignore_ascii_case(b"upgrade") {
-                self.connection_upgrade = true;
+                self.upgrade.connection.1 = true;
             }
         }
     }
@@ -510,10 +512,8 @@ impl<'a> Picked<'a> {
             Wish::Close => false,
         };
         head.expect_continue &= version == Version::Http11 && head.body != BodyFraming::Length(0);
-        // RFC 6455 4.2.1: a GET of at least HTTP/1.1.
-        let may_upgrade = head.method == Method::Get && version == Version::Http11;
-        let websocket = self.upgrade_websocket && self.connection_upgrade && may_upgrade;
-        if !websocket || self.websocket_version != Some(b"13") {
+        head.no_upgrade = self.upgrade.lacks(head.method, version);
+        if head.no_upgrade.is_some() {
             head.websocket_key = None;
         }
         Ok(head)

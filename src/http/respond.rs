@@ -9,6 +9,7 @@
 
 use super::head::BadRequest;
 use super::route::{Allowed, NoRoute};
+use super::upgrade::NoUpgrade;
 use super::websocket::ACCEPT_TEXT_BYTES;
 
 /// The answer to `Expect: 100-continue` before the body arrives.
@@ -242,16 +243,16 @@ pub fn preflight(out: &mut Vec<u8>, allowed: Allowed, extras: &Extras<'_>) {
     Response::begin(out, 200, ContentType::Text, &extras).finish(out);
 }
 
-/// Answers a request for a stream that does not ask to be upgraded.
-pub fn upgrade_required(out: &mut Vec<u8>, extras: &Extras<'_>) {
+/// Answers a request for a stream that does not ask to be upgraded as it should.
+pub fn upgrade_required(out: &mut Vec<u8>, lacks: &NoUpgrade<'_>, extras: &Extras<'_>) {
+    /// As much of what a client said as an answer repeats.
+    const GOT_BYTES_MAX: usize = 64;
     let extras = Extras { upgrade: true, ..*extras };
-    plain_error(
-        out,
-        426,
-        "upgrade_required",
-        "this is a WebSocket: ask with Upgrade, version 13 and a key",
-        &extras,
-    );
+    let got = &lacks.got[..lacks.got.len().min(GOT_BYTES_MAX)];
+    let got: String = got.iter().map(|&byte| if is_clean(byte) { char::from(byte) } else { '?' }).collect();
+    let text = "this is a WebSocket: ask with Upgrade, version 13 and a key";
+    let about = [("field", lacks.field), ("got", &got), ("allowed", lacks.allowed)];
+    error_about(out, (426, "upgrade_required", text), &about, &extras);
 }
 
 /// Accepts a request for a stream: everything after this answer is WebSocket frames.
@@ -272,12 +273,27 @@ pub fn plain_error(
     text: &'static str,
     extras: &Extras<'_>,
 ) {
-    let clean =
-        |word: &str| word.bytes().all(|byte| (0x20..0x7f).contains(&byte) && byte != b'"' && byte != b'\\');
+    error_about(out, (status, code, text), &[], extras);
+}
+
+/// The same, and what else it is about; words that need no escapes, too.
+fn error_about(
+    out: &mut Vec<u8>,
+    (status, code, text): (u16, &'static str, &'static str),
+    about: &[(&'static str, &str)],
+    extras: &Extras<'_>,
+) {
+    let clean = |word: &str| word.bytes().all(is_clean);
     debug_assert!(clean(code) && clean(text), "needs no escapes: {text}");
     let response = Response::begin(out, status, ContentType::Json, extras);
     for piece in ["{\"error\":\"", text, "\",\"code\":\"", code, "\""] {
         out.extend_from_slice(piece.as_bytes());
+    }
+    for (name, word) in about {
+        debug_assert!(clean(word), "needs no escapes: {word}");
+        for piece in [",\"", name, "\":\"", word, "\""] {
+            out.extend_from_slice(piece.as_bytes());
+        }
     }
     if let Some(seconds) = extras.retry_after_s {
         out.extend_from_slice(b",\"retry_after_seconds\":");
@@ -285,6 +301,11 @@ pub fn plain_error(
     }
     out.push(b'}');
     response.finish(out);
+}
+
+/// Whether a byte stands in a JSON text as it is.
+const fn is_clean(byte: u8) -> bool {
+    matches!(byte, 0x20..0x7f) && byte != b'"' && byte != b'\\'
 }
 
 fn header(out: &mut Vec<u8>, name: &str, value: &str) {

@@ -255,21 +255,36 @@ fn a_websocket_key_counts_only_with_its_upgrade() {
     let (key, upgrade) = ("Sec-WebSocket-Key: abc\r\n", "Upgrade: WebSocket\r\n");
     let (connection, version) = ("Connection: keep-alive, Upgrade\r\n", "Sec-WebSocket-Version: 13\r\n");
     let get = "GET /ws/market HTTP/1.1";
+    let (alive, old) = ("Connection: keep-alive\r\n", "Sec-WebSocket-Version: 8\r\n");
     for (asks, lines, said) in [
-        (get, vec![key, upgrade, connection, version], Some("abc")),
-        (get, vec![key, "Upgrade: h2c, websocket\r\n", connection, version], Some("abc")),
-        (get, vec![key, "Upgrade: websockets\r\n", connection, version], None),
-        (get, vec![key], None),
-        (get, vec![key, connection, version], None),
-        (get, vec![key, upgrade, version], None),
-        (get, vec![key, upgrade, connection], None),
-        (get, vec![key, upgrade, connection, "Sec-WebSocket-Version: 8\r\n"], None),
-        ("HEAD /ws/market HTTP/1.1", vec![key, upgrade, connection, version], None),
-        ("POST /ws/market HTTP/1.1", vec![key, upgrade, connection, version], None),
-        ("GET /ws/market HTTP/1.0", vec![key, upgrade, connection, version], None),
+        (get, vec![key, upgrade, connection, version], Ok("abc")),
+        (get, vec![key, "Upgrade: h2c, websocket\r\n", connection, version], Ok("abc")),
+        (get, vec![key, "Upgrade: h2c\r\n", upgrade, connection, version], Ok("abc")),
+        (
+            get,
+            vec![key, "Upgrade: websockets\r\n", connection, version],
+            Err("Upgrade: websockets, not websocket"),
+        ),
+        (get, vec![key], Err("Upgrade: , not websocket")),
+        (get, vec![key, connection, version], Err("Upgrade: , not websocket")),
+        (get, vec![key, upgrade, version], Err("Connection: , not Upgrade")),
+        (get, vec![key, upgrade, version, alive], Err("Connection: keep-alive, not Upgrade")),
+        (get, vec![key, upgrade, connection], Err("Sec-WebSocket-Version: , not 13")),
+        (get, vec![key, upgrade, connection, old], Err("Sec-WebSocket-Version: 8, not 13")),
+        ("HEAD /ws/market HTTP/1.1", vec![key, upgrade, connection, version], Err("method: HEAD, not GET")),
+        ("POST /ws/market HTTP/1.1", vec![key, upgrade, connection, version], Err("method: POST, not GET")),
+        (
+            "GET /ws/market HTTP/1.0",
+            vec![key, upgrade, connection, version],
+            Err("version: HTTP/1.0, not HTTP/1.1"),
+        ),
     ] {
         let text = format!("{asks}\r\nHost: h\r\n{}\r\n", lines.concat());
-        assert_eq!(whole(&text).websocket_key, said, "{asks} {lines:?}");
+        let head = whole(&text);
+        let lacks = head.no_upgrade.map(|lacks| {
+            format!("{}: {}, not {}", lacks.field, String::from_utf8_lossy(lacks.got), lacks.allowed)
+        });
+        assert_eq!((head.websocket_key, lacks.as_deref()), (said.ok(), said.err()), "{asks} {lines:?}");
     }
 }
 

@@ -5,6 +5,7 @@ use super::{CoreLoop, connection_word};
 use crate::domain::{Position, Reject};
 use crate::http::respond::{self, Extras};
 use crate::http::route::{Allowed, NoRoute, Route};
+use crate::http::upgrade::NoUpgrade;
 use crate::http::{self, Class, Endpoint, Method, Query, websocket};
 use crate::reader::Channel;
 use crate::server::connections::connection::{
@@ -537,8 +538,12 @@ impl CoreLoop {
 
     /// A request to become a stream; only the feed's loop has streams.
     fn upgrade(&mut self, line: &mut Line, request: &Request<'_>, endpoint: Endpoint) -> Step {
-        let Some(key) = request.head.websocket_key.filter(|key| websocket::is_key(key)) else {
-            return self.answer_nothing(line, request, respond::upgrade_required);
+        let key = request.head.websocket_key;
+        let Some(key) = key.filter(|key| websocket::is_key(key)) else {
+            let lacks = request.head.no_upgrade.unwrap_or_else(|| NoUpgrade::key(key));
+            return self.answer_nothing(line, request, |out, extras| {
+                respond::upgrade_required(out, &lacks, extras);
+            });
         };
         let connection = connection_word(request.head.keep_alive);
         if !self.has_recovered() {
