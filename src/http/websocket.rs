@@ -101,7 +101,7 @@ faults! {
     /// A control frame that is not the last of its message (section 5.5).
     ControlFragmented = 1002, "control frame is fragmented";
     /// A control frame above [`CONTROL_BYTES_MAX`] (section 5.5).
-    ControlTooLong = 1002, "control frame is too long";
+    ControlTooLong = 1002, "control frame is too long: allowed are 125 bytes";
     /// A continuation without a beginning (section 5.4).
     NothingToContinue = 1002, "there is no message to continue";
     /// A new message while the fragments of another are open (section 5.4).
@@ -121,7 +121,7 @@ faults! {
     /// A text or a close reason that is not UTF-8 (section 8.1).
     NotUtf8 = 1007, "text is not UTF-8";
     /// A message above [`MESSAGE_BYTES_MAX`].
-    MessageTooLong = 1009, "message is too long";
+    MessageTooLong = 1009, "message is too long: allowed are 131072 bytes, in one frame or in fragments";
 }
 
 /// What a client said.

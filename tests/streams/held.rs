@@ -70,7 +70,14 @@ impl Slow {
     /// Reads one message; returns the code of a close.
     fn read(&mut self) -> Option<u16> {
         match self.stream.0.read().unwrap() {
-            Message::Close(frame) => return Some(u16::from(frame.expect("a reason").code)),
+            Message::Close(frame) => {
+                let frame = frame.expect("a reason");
+                let reason = frame.reason.strip_prefix("too much is unread: got ").expect("what is unread");
+                let (got, allowed) = reason.split_once(" bytes; ").expect("how much");
+                assert!(1 << 20 < got.parse::<u64>().unwrap(), "{got}");
+                assert_eq!(allowed, "allowed: 1048576 for 5 s, 1048576 at once");
+                return Some(u16::from(frame.code));
+            }
             Message::Text(text) => {
                 let message = stream::read(&text);
                 self.sequence = message["sequence"].as_u64().unwrap_or(self.sequence);

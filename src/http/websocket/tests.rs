@@ -361,3 +361,15 @@ proptest! {
         prop_assert_eq!(bytes, naive);
     }
 }
+
+#[test]
+fn what_is_too_long_is_told_how_long_it_may_be() {
+    for (fault, allowed) in
+        [(Fault::ControlTooLong, CONTROL_BYTES_MAX), (Fault::MessageTooLong, MESSAGE_BYTES_MAX)]
+    {
+        assert!(fault.reason().contains(&format!("allowed are {allowed} bytes")), "{}", fault.reason());
+    }
+    for fault in Fault::ALL {
+        assert!(fault.reason().len() <= CLOSE_REASON_BYTES_MAX, "{}", fault.reason());
+    }
+}

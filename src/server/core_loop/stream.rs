@@ -52,8 +52,9 @@ const REVOKED: Close = close(1_008, "the key of this stream was revoked", "Come 
 const SLOW: Close = close(
     4_000,
     "too much is unread",
-    "More than 1 MiB has waited for 5 s: read faster or follow less, and come back with `from`. Who reads nothing at all \
-     for 10 s is cut without a close frame, which could not reach it.",
+    "More than 1 MiB has waited for 5 s, or more than `streams.unread_bytes_max` at once; the reason goes on with the \
+     numbers. Read faster or follow less, and come back with `from`. Who reads nothing at all for 10 s is cut without a \
+     close frame, which could not reach it.",
 );
 /// More than `SMALL_BYTES_MAX` unread or unfinished, and `Held` has no room for it.
 const BUSY: Close = close(
@@ -288,7 +289,7 @@ impl CoreLoop {
                     put_frame(&mut connection, frame, &self.shared.held).err()
                 };
                 if let Some(end) = end {
-                    say_close(&mut connection, end.code, end.reason);
+                    say_end(&mut connection, end, unread_bytes_max);
                     ended.push((slot, connection.line.answers_for.take()));
                 }
                 match channel {
@@ -461,6 +462,17 @@ fn due_for(party: Party, message_bytes: usize, answer_bytes: usize) -> Due {
     let more = message_bytes / MESSAGE_BYTES_PER_COST + answer_bytes / ANSWER_BYTES_PER_COST;
     let now = u32::try_from(more).unwrap_or(u32::MAX);
     Due { party, scope: Scope::StreamMessages, cost: Cost { now, paid: 1 } }
+}
+
+/// Ends a stream for this reason, with the numbers if too much is unread.
+fn say_end(connection: &mut Connection, end: Close, unread_bytes_max: usize) {
+    if end.code != SLOW.code {
+        return say_close(connection, end.code, end.reason);
+    }
+    let (reason, got, s) = (end.reason, connection.line.unsent(), SLOW_FOR_MS / 1_000);
+    let reason =
+        format!("{reason}: got {got} bytes; allowed: {UNREAD_BYTES} for {s} s, {unread_bytes_max} at once");
+    say_close(connection, end.code, &reason);
 }
 
 /// Ends a stream: nothing more is read, and only the close frame follows what is unsent.
