@@ -177,14 +177,13 @@ pub(crate) fn look(plan: &Plan) -> Probes {
 fn secrets(plan: &Plan) -> Option<Refusal> {
     const OPERATORS: &str = "the operator's token opens all that the operator may do, so nobody may guess it";
     const PUBLIC: &str = "who knows an account's key can trade and withdraw with it";
-    const MASTER: &str = "every client's key is made from the master secret; none is good with another one";
     let (data_dir, chain_id) = (&plan.data_dir, Some(plan.chain_id));
     let because = |why| move |fault| Refusal { fault, why };
     let token_counts = admin::token_of_environment().is_none();
     let devs = mark::refuse_devs(data_dir).err().map(because(PUBLIC));
     devs.or_else(|| admin::chosen_token().err().map(because(OPERATORS)))
-        .or_else(|| secret::fault(data_dir, chain_id, false).map(because(MASTER)))
-        .or_else(|| secret::fault(data_dir, chain_id, token_counts).map(because(OPERATORS)))
+        .or_else(|| secret::fault_of_master(data_dir, chain_id).map(because(Refusal::OTHER_MASTER)))
+        .or_else(|| secret::fault_of_token(data_dir).filter(|_| token_counts).map(because(OPERATORS)))
 }
 
 /// Tries it on a thread that ends at once.

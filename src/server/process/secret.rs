@@ -117,18 +117,22 @@ pub(crate) fn make_master(data_dir: &Path) -> Result<Made, String> {
 /// Why a start would refuse the secrets of this directory, if so; makes none. The operator's token is checked if it is
 /// the one that counts, and the chain if it is known.
 pub(crate) fn fault(data_dir: &Path, chain_id: Option<u64>, token_counts: bool) -> Option<String> {
-    let master = || {
-        if path(data_dir).exists() {
-            made_with::refuse_others(data_dir, &read_master(data_dir)?, chain_id)
-        } else {
-            refuse_lost(data_dir)
-        }
-    };
-    let token = || match admin_token_path(data_dir) {
-        path if token_counts && path.exists() => token_in(&path).map(drop),
-        _ => Ok(()),
-    };
-    master().and_then(|()| token()).err()
+    fault_of_master(data_dir, chain_id).or_else(|| fault_of_token(data_dir).filter(|_| token_counts))
+}
+
+/// Why a start would refuse the master secret of this directory, if so.
+pub(crate) fn fault_of_master(data_dir: &Path, chain_id: Option<u64>) -> Option<String> {
+    if !path(data_dir).exists() {
+        return refuse_lost(data_dir).err();
+    }
+    let read = read_master(data_dir);
+    read.and_then(|master| made_with::refuse_others(data_dir, &master, chain_id)).err()
+}
+
+/// Why a start would refuse the operator's token in this directory, if so.
+pub(crate) fn fault_of_token(data_dir: &Path) -> Option<String> {
+    let path = admin_token_path(data_dir);
+    if path.exists() { token_in(&path).err() } else { None }
 }
 
 /// Makes a file with a new secret in some form, if it is not there, and returns where it is.

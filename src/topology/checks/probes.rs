@@ -43,6 +43,13 @@ pub struct Refusal {
 }
 
 impl Refusal {
+    /// Why nobody else may have the data directory.
+    pub const TWO_PROCESSES: &'static str =
+        "two processes on one data directory would destroy it, so the second is refused";
+    /// Why no other master secret will do.
+    pub const OTHER_MASTER: &'static str =
+        "every client's key is made from the master secret; none is good with another one";
+
     /// Its fault, and why it is refused; if nothing is, the `usual` reason to look.
     pub(super) fn split(probe: &Result<Option<Self>, String>, usual: &'static str) -> (Faults, &'static str) {
         let why = probe.iter().flatten().next().map_or(usual, |refusal| refusal.why);

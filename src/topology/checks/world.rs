@@ -369,8 +369,7 @@ fn config(scene: &Scene<'_>) -> Finding {
 }
 
 fn lock(scene: &Scene<'_>) -> Finding {
-    let usual = "two processes on one data directory would destroy it, so the second is refused";
-    let (lock, why) = Refusal::split(&scene.probes.lock, usual);
+    let (lock, why) = Refusal::split(&scene.probes.lock, Refusal::TWO_PROCESSES);
     let finding = Finding::new("data.lock", Severity::Fatal, "writable, not in use", why);
     let mut finding = finding.probed(&lock, |finding, fault| match fault {
         None => finding.judged(true, "free"),
@@ -395,8 +394,7 @@ fn journal(scene: &Scene<'_>) -> Finding {
 }
 
 fn secret(scene: &Scene<'_>) -> Finding {
-    let usual = "every client's key is made from the master secret; none is good with another one";
-    let (secret, why) = Refusal::split(&scene.probes.secret, usual);
+    let (secret, why) = Refusal::split(&scene.probes.secret, Refusal::OTHER_MASTER);
     refused_or_made(Finding::new("data.secret", Severity::Fatal, "whole, the owner's alone", why), &secret)
 }
 

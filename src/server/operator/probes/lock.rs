@@ -7,8 +7,6 @@ use std::path::Path;
 use super::{nearest_folder, no_folder, no_place_for_log, writable};
 use crate::topology::checks::Refusal;
 
-/// Why it matters that nobody else has them.
-const TWO: &str = "two processes on one data directory would destroy it, so the second is refused";
 /// Why it matters that files can be made there.
 const NOWHERE: &str = "what clients were told has to be written down, in data_dir and in the log's file";
 
@@ -33,7 +31,7 @@ pub(super) fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Refusa
     match tried.map_err(|fault| fault.to_string()) {
         Ok(Ok(())) => None,
         Ok(Err(TryLockError::WouldBlock)) => {
-            Some(Refusal { fault: format!("{} is in use", data_dir.display()), why: TWO })
+            Some(Refusal { fault: format!("{} is in use", data_dir.display()), why: Refusal::TWO_PROCESSES })
         }
         Ok(Err(TryLockError::Error(fault))) => nowhere(fault.to_string()),
         Err(fault) => nowhere(fault),
@@ -47,7 +45,9 @@ fn of_log(path: &Path, data_dir: &Path) -> Option<Refusal> {
     }
     let at = path.display();
     match OpenOptions::new().read(true).write(true).open(path).map(|file| file.try_lock_shared()) {
-        Ok(Err(TryLockError::WouldBlock)) => Some(Refusal { fault: format!("{at} is in use"), why: TWO }),
+        Ok(Err(TryLockError::WouldBlock)) => {
+            Some(Refusal { fault: format!("{at} is in use"), why: Refusal::TWO_PROCESSES })
+        }
         Err(fault) if fault.kind() != ErrorKind::NotFound => {
             Some(Refusal { fault: format!("{at}: {fault}"), why: NOWHERE })
         }
@@ -98,7 +98,7 @@ mod tests {
                 ),
                 NOWHERE,
             ),
-            (at("taken"), format!("{} is in use", shown("taken")), TWO),
+            (at("taken"), format!("{} is in use", shown("taken")), Refusal::TWO_PROCESSES),
         ] {
             assert_eq!(log(&log_path), Some((format!("journal.log_path: {fault}"), why)));
         }
@@ -112,6 +112,9 @@ mod tests {
         assert_eq!(said(&data_dir, None), None);
         let holder = File::open(&data_dir).expect("open");
         holder.lock().expect("locked");
-        assert_eq!(said(&data_dir, None), Some((format!("{} is in use", shown("data")), TWO)));
+        assert_eq!(
+            said(&data_dir, None),
+            Some((format!("{} is in use", shown("data")), Refusal::TWO_PROCESSES))
+        );
     }
 }
