@@ -357,6 +357,8 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));
     assert!(row(&said(&refused), "config.valid").contains("got \"maybe\"; allowed: durable, committed"));
+    // Where the disk is looked for is part of the configuration.
+    assert!(row(&said(&refused), "io.others").contains("waits for a valid configuration"));
 }
 
 #[test]

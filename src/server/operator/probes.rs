@@ -161,7 +161,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         signature_lost_millionths: 0,
         read_ns: speed::read_ns(&cpus),
         wake_ns: wake_ns(plan),
-        disk_quiet: Err("not looked at".to_owned()),
+        disk_quiet: Err(no_folder()),
         jitter: None,
     };
     try_signatures(&mut probes, &cpus);
@@ -207,19 +207,22 @@ pub(crate) fn wake_ns(plan: &Plan) -> Result<u64, String> {
     speed::wake_ns(place.unwrap_or(allowed[0]), &allowed)
 }
 
-/// Counts for `time` what others do on every CPU: this thread sleeps meanwhile, so whatever is counted is theirs.
+/// Counts for `time` what others do on every CPU, and on the disk of `of_segments` if that is known: this thread sleeps
+/// meanwhile, so whatever is counted is theirs.
 pub(crate) fn look_at_others(probes: &mut Probes, of_segments: Option<&Path>, time: Duration) {
     let crowd = Crowd::of_threads();
-    let disk = of_segments.ok_or_else(no_folder).and_then(DiskCount::of);
+    let disk = of_segments.map(|folder| (folder, DiskCount::of(folder)));
     let writers = DiskWriters::now(None);
     let quiet = stat();
     std::thread::sleep(time);
     probes.stat_quiet = Some([quiet, stat()]);
-    probes.disk_quiet = disk.and_then(|before| {
-        let after = of_segments.ok_or_else(no_folder).and_then(DiskCount::of)?;
-        let writer = writers.most_of(&DiskWriters::now(None), before.bytes_until(&after));
-        Ok(before.until(&after, time).by(writer))
-    });
+    if let Some((folder, before)) = disk {
+        probes.disk_quiet = before.and_then(|before| {
+            let after = DiskCount::of(folder)?;
+            let writer = writers.most_of(&DiskWriters::now(None), before.bytes_until(&after));
+            Ok(before.until(&after, time).by(writer))
+        });
+    }
     name_others(probes, &crowd, time);
 }
 
