@@ -179,7 +179,7 @@ impl Plan {
     /// What may come on top, so that it can be read, with as many markets, wallets and resting orders as there is room
     /// for: for as long as they are there, and while a snapshot is made. Measured: 5.4 to 6.6 kB a market whose row has
     /// 2.2 kB, 1.1 kB a wallet, 0.7 kB a resting order; of one more loop that follows the log, or a snapshot, 4 to 4.5,
-    /// 0.6 to 0.9 and 0.7 kB. Longer rows take more, and positions and history are not in it.
+    /// 0.6 to 0.9 and 0.7 kB. An estimate: longer rows take more, and positions and history are not in it.
     #[must_use]
     pub fn memory_on_top(&self) -> [u64; 2] {
         const MARKET: u64 = 6 << 10;

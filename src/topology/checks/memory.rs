@@ -190,7 +190,8 @@ fn room(scene: &Scene<'_>) -> Finding {
         "mem.room",
         if fault.is_some() { Severity::Fatal } else { Severity::Warning },
         format!("{} MiB when books and tables are full", needed >> 20),
-        "beyond it the kernel ends a process to get memory back; positions and history, as they are read, come on top of all",
+        "beyond it the kernel ends a process to get memory back; positions and history, as they are read, come on top of \
+         all",
     );
     let fix =
         Fix::Advice("lower sizes.books_bytes, sizes.digests or sizes.resting_orders, or add memory".into());
@@ -206,7 +207,7 @@ fn room(scene: &Scene<'_>) -> Finding {
             let held = held.map_or_else(String::new, |held| format!(", {} MiB held already", held >> 20));
             let lacks = free + held_of_all < needed + read + kept;
             let on_top = if needed <= had && lacks {
-                format!("; up to {} MiB may come on top", (read + kept) >> 20)
+                format!("; some {} MiB may come on top", (read + kept) >> 20)
             } else {
                 String::new()
             };
@@ -397,10 +398,10 @@ mod tests {
         // read half of one, twice while a snapshot is made.
         for (available_mib, runs, passed, current) in [
             (1_023, false, false, "1023 MiB available"),
-            (1_024, false, true, "1024 MiB available; up to 1024 MiB may come on top"),
-            (2_047, false, true, "2047 MiB available; up to 1024 MiB may come on top"),
+            (1_024, false, true, "1024 MiB available; some 1024 MiB may come on top"),
+            (2_047, false, true, "2047 MiB available; some 1024 MiB may come on top"),
             (2_048, false, true, "2048 MiB available"),
-            (1_023, true, true, "1023 MiB available, 1024 MiB held already; up to 1024 MiB may come on top"),
+            (1_023, true, true, "1023 MiB available, 1024 MiB held already; some 1024 MiB may come on top"),
             (1_024, true, true, "1024 MiB available, 1024 MiB held already"),
         ] {
             let files = Memory { available_mib };
