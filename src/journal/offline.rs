@@ -38,8 +38,8 @@ pub struct Survey {
     pub epoch: u32,
     /// The hash of all frames, whatever files they are in.
     pub chain: u64,
-    /// The highest mark that a batch's header carries: what was durable when that batch was begun, so one batch behind
-    /// what was durable at the end, which nothing in segments says.
+    /// The highest mark that a batch's header carries: what was durable when that batch was begun. It is the end after a
+    /// clean stop, and else before the end of what was durable, which nothing in segments says.
     pub durable: Position,
     /// The torn tail, if there is one.
     pub cut: Option<Cut>,

@@ -280,8 +280,8 @@ pub struct Needs {
     pub log_raised: Vec<Option<u64>>,
     /// Bytes of memory when every table is full, the log among them.
     pub memory_bytes: u64,
-    /// What comes on top with as many markets, wallets and orders as there is room for, by and by and while a snapshot is
-    /// made. Rows differ in size, so this is an estimate.
+    /// What comes on top with as many markets, wallets and orders as there is room for: by and by, and while a snapshot
+    /// is made. Rows differ in size, so this is an estimate.
     pub memory_on_top: [u64; 2],
     /// The largest part of `memory_bytes` that is asked for in one piece.
     pub memory_piece_bytes: u64,
@@ -477,8 +477,8 @@ impl Scene<'_> {
         cpu::others_on_each(self, cpus).into_iter().next()
     }
 
-    /// Whether others may have `millionths` or more of one of `cpus`: not if all of them were looked at and had less, nor
-    /// of a machine that cannot be looked at.
+    /// Whether others may have `millionths` or more of one of `cpus`: not if all of these were looked at and others had
+    /// less, nor of a machine that cannot be looked at.
     #[must_use]
     pub fn others_may_have(&self, cpus: &[usize], millionths: u64) -> bool {
         let may_have = |&cpu: &usize| cpu::at_most_others(self, cpu).is_none_or(|most| millionths <= most);

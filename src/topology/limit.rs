@@ -379,8 +379,8 @@ fn cores(scene: &Scene<'_>, findings: &[Finding]) -> Vec<Limit> {
     causes
 }
 
-/// Whether every loop that orders wait for could spin: journal and reader keep a CPU, and nobody else has a loop's CPU
-/// half of the time, as far as that is known. A loop that never sleeps is never woken ahead of others, but waits for its turn.
+/// Whether every loop that orders wait for could spin: journal and reader keep a CPU, and nobody else may have had a
+/// loop's CPU half of the time. A loop that never sleeps is never woken ahead of others, but waits for its turn.
 pub(super) fn may_spin(scene: &Scene<'_>) -> bool {
     let trading = scene.needs.work.iter().filter(|work| work.sockets || work.shard).count();
     // A thread that spins takes half of what its core's other thread has.

@@ -195,8 +195,9 @@ impl Plan {
         [once + others * again, again]
     }
 
-    /// The part of [`Self::memory_bytes`] that a start takes at once, so that no order waits for a page, by the setting that asks for it. A
-    /// row's bytes include its places in the indexes, and are what doubling each size added to a process, rounded up.
+    /// The part of [`Self::memory_bytes`] that a start takes at once, so that no order waits for a page, by the setting
+    /// that asks for it. A row's bytes include its places in the indexes, and are what doubling each size added to a
+    /// process, rounded up.
     #[must_use]
     pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
         const RESTING_ORDER: u64 = 192;

@@ -156,8 +156,9 @@ impl Topology {
     }
 
     /// CPUs for threads that can wait, none on which the journal's thread spins: those of `allowed` that no loop is
-    /// pinned to, of these the ones off trading cores if there are any; if there are none, those without trading or a spinning loop; if there are none of these either and a
-    /// loop spins, those on which none does. None at all means anywhere.
+    /// pinned to, without those beside trading or isolated if others are left; if every one has a loop, those without
+    /// trading or a spinning loop; if there are none of these either and a loop spins, those on which none does. None at
+    /// all means anywhere.
     #[must_use]
     pub fn cpus_for_waiting(&self, allowed: &[usize]) -> Vec<usize> {
         // At the lowest priority nothing is left of a CPU on which the journal's thread spins.

@@ -412,8 +412,7 @@ const TICK_MS: u64 = 10;
 /// kernel counts is a matter of chance, which a hundred ticks show to within 15 in a hundred.
 const CHANCE_MILLIONTHS: u64 = 150_000;
 
-/// What others use of each of `cpus`, the most used first; of equals, one that orders wait
-/// for.
+/// What others use of each of `cpus`, the most used first; of equals, one that orders wait for.
 pub(super) fn others_on_each(scene: &Scene<'_>, cpus: &[usize]) -> Vec<Others> {
     let mut others: Vec<Others> = cpus.iter().filter_map(|&cpu| others_of(scene, cpu)).collect();
     others.sort_by_key(|of| (Reverse(of.millionths), !scene.needs.orders_wait_for(of.cpu), of.cpu));

@@ -1,4 +1,4 @@
-//! What was tried on a machine, and what was seen there while this process slept.
+//! What was tried on a machine, and what was seen of others there.
 
 use super::cpu::{OTHERS_MAX_MILLIONTHS, percent};
 use super::gaps::{Gaps, Named, stop};
@@ -153,7 +153,7 @@ impl OwnTime {
     }
 }
 
-/// What other programs used of a CPU while this one slept.
+/// What other programs used of a CPU, at least: see [`used_by_others`](super::used_by_others).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Others {
     /// The CPU.
