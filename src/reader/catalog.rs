@@ -120,7 +120,7 @@ impl Reader {
                 let mut tags = catalog.shelf(ItemKind::Tag).by_slug(&slug);
                 let tag = tags.find(|tag| scope.has_item(catalog, ItemKind::Tag, *tag));
                 let tag = tag.ok_or_else(|| no_slug(&slug))?;
-                self.write_item(json, ItemKind::Tag, tag, ANSWER_BYTES_MAX, &scope);
+                self.write_item(json, ItemKind::Tag, tag, &[], &scope);
                 Ok(())
             }
             _ => Err(ask::no_route()),
@@ -181,7 +181,10 @@ impl Reader {
         let is_in_scope = |item: &u32| scope.has_item(catalog, kind, *item);
         let by_slug = || (kind == ItemKind::Series).then(|| shelf.by_slug(&id).find(is_in_scope)).flatten();
         let item = shelf.by_key(&id).filter(is_in_scope).or_else(by_slug);
-        self.write_item(json, kind, item.ok_or_else(|| no_id(&id))?, ANSWER_BYTES_MAX, &scope);
+        let item = item.ok_or_else(|| no_id(&id))?;
+        let newest = self.newest_events(kind, item, &scope);
+        let room = ANSWER_BYTES_MAX.saturating_sub(self.item_bytes(kind, item));
+        self.write_item(json, kind, item, self.last_with_room(&newest, room), &scope);
         Ok(())
     }
 }

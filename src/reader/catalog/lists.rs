@@ -142,11 +142,18 @@ impl Reader {
         };
         let rows = catalog.list_items(kind, &page, passes);
         let least = |item| self.item_bytes(kind, item);
-        // The events of series share what room there is.
-        let mut left = rows.len();
+        let newest: Vec<_> = rows.iter().map(|item| self.newest_events(kind, *item, &scope)).collect();
+        let bytes = |events: &Vec<u32>| events.iter().map(|event| self.summary_bytes(*event)).sum::<usize>();
+        let (mut left, mut behind) = (rows.len(), newest.iter().map(bytes).sum::<usize>());
+        let mut newest = newest.iter();
         let write = |json: &mut Writer<'_>, item, room: usize| {
-            self.write_item(json, kind, item, room / left, &scope);
+            let events = newest.next().expect("one list for each row");
+            behind -= bytes(events);
+            // The events of a series have their part of the room, or more if those of the series behind it leave more.
+            let room = room.saturating_sub(least(item));
+            let room = (room / left).max(room.saturating_sub(behind));
             left -= 1;
+            self.write_item(json, kind, item, self.last_with_room(events, room), &scope);
         };
         write_rows(asked, json, &rows, Row { least, write })
     }

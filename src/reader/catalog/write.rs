@@ -365,30 +365,40 @@ impl Reader {
         json.close_array();
     }
 
-    /// A tag, series or creator by itself; a series has its newest events, as many as there is room for.
+    /// The newest events that a series has with it, the newest last; a tag or creator has none.
+    pub(super) fn newest_events(&self, kind: ItemKind, number: u32, scope: &Scope) -> Vec<u32> {
+        if kind != ItemKind::Series {
+            return Vec::new();
+        }
+        let catalog = self.index.catalog();
+        let events = catalog.shelf(kind).item(number).events();
+        catalog.newest_of(events.filter(|event| scope.has_event(catalog, *event)), EVENTS_OF_SERIES_MAX)
+    }
+
+    /// The last of these events: as many as `room` has room for, as summaries.
+    pub(super) fn last_with_room<'e>(&self, events: &'e [u32], mut room: usize) -> &'e [u32] {
+        let fits = |event: &&u32| {
+            let rest = room.checked_sub(self.summary_bytes(**event));
+            room = rest.unwrap_or(room);
+            rest.is_some()
+        };
+        let count = events.iter().rev().take_while(fits).count();
+        &events[events.len() - count..]
+    }
+
+    /// A tag, series or creator by itself; a series has these events.
     pub(super) fn write_item(
         &self,
         json: &mut Writer<'_>,
         kind: ItemKind,
         number: u32,
-        room: usize,
+        events: &[u32],
         scope: &Scope,
     ) {
-        let catalog = self.index.catalog();
         self.write_copy(json, kind, number);
         if kind == ItemKind::Series {
             json.key("events").open_array();
-            let events = catalog.shelf(kind).item(number).events();
-            let events = events.filter(|event| scope.has_event(catalog, *event));
-            let newest = catalog.newest_of(events, EVENTS_OF_SERIES_MAX);
-            let mut room = room.saturating_sub(self.item_bytes(kind, number));
-            let fits = |event: &&u32| {
-                let rest = room.checked_sub(self.summary_bytes(**event));
-                room = rest.unwrap_or(room);
-                rest.is_some()
-            };
-            let count = newest.iter().rev().take_while(fits).count();
-            for event in &newest[newest.len() - count..] {
+            for event in events {
                 self.write_event(json, *event, EventForm::Summary, scope);
             }
             json.close_array();
