@@ -129,6 +129,10 @@ impl Words {
         if let Some(series) = self.series {
             text["series"] = json!([{"id": series.to_string(), "slug": format!("x{series}"), "recurrence": recurrence_of(series)}]);
         }
+        if let Some(creator) = self.creator.filter(|_| self.flag(6)) {
+            text["eventCreators"] =
+                json!([{"id": creator.to_string(), "creatorHandle": text["creator"].take()}]);
+        }
         if let Some(id) = id {
             text["id"] = json!(id);
         }
@@ -298,7 +302,8 @@ fn ids(text: &Json, name: &str) -> Vec<String> {
 }
 
 fn named(text: &Json) -> Option<String> {
-    text["creator"].as_str().or(text["submitted_by"].as_str()).map(str::to_owned)
+    let names = [&text["creator"], &text["submitted_by"], &text["eventCreators"][0]["creatorHandle"]];
+    names.into_iter().find_map(Json::as_str).map(str::to_owned)
 }
 
 impl Plain {
