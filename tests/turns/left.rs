@@ -156,3 +156,27 @@ fn a_stream_that_leaves_is_heard_to_its_last_word_however_much_it_had_said_befor
         );
     }
 }
+
+#[test]
+fn a_loop_turns_on_when_a_stream_leaves_that_is_owed_books() {
+    /// Their books, though empty, are more than is written when they are asked for.
+    const MARKETS: usize = 150;
+    /// More than some turns hear, so the end is seen before what is said behind them is heard.
+    const PINGS: usize = 64;
+    let data = folder();
+    let mut rig = Rig::start_on_one_loop(&options(&data, 1, 0)).unwrap();
+    let markets: Vec<String> = (0..MARKETS).map(|_| hex_text(&rig.market().unwrap().condition.0)).collect();
+    // Its key comes behind the markets, so the reader has them.
+    let trader = trader(&mut rig);
+    let [mut leaving, mut staying] = [(); 2].map(|()| connect(rig.http().port()));
+    let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+    let said = ask(&mut rig, &mut leaving, &trader.request_with(promise, "DELETE", "/orders", "[]"));
+    assert!(said.starts_with("HTTP/1.1 200"), "{said}");
+    assert!(ask(&mut rig, &mut leaving, &upgrade("market")).starts_with("HTTP/1.1 101"));
+    // All of it has come before the loop looks.
+    let asks = text_frame(&format!("{{\"type\":\"market\",\"markets\":{markets:?}}}"));
+    leaving.write_all(&[text_frame("PING").repeat(PINGS), asks].concat()).unwrap();
+    leaving.shutdown(Shutdown::Write).unwrap();
+    (0..TURNS_MAX).for_each(|_| assert!(rig.turn()));
+    assert!(ask(&mut rig, &mut staying, &upgrade("market")).starts_with("HTTP/1.1 101"));
+}

@@ -7,7 +7,6 @@ use std::os::fd::OwnedFd;
 use super::CoreLoop;
 use super::guards;
 use super::refuse;
-use super::stream::AHEAD_OF_BOOKS_MAX;
 use crate::domain::Position;
 use crate::server::connections::List;
 use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
@@ -389,9 +388,7 @@ impl CoreLoop {
             }
             connection.interest = interest;
         }
-        if connection.line.unsent() <= AHEAD_OF_BOOKS_MAX {
-            self.note_owed(slot, &mut connection);
-        }
+        self.note_owed(slot, &mut connection);
         self.connections.put(slot, connection);
     }
 

@@ -14,8 +14,6 @@
 mod books;
 mod put;
 
-pub(super) use books::AHEAD_OF_BOOKS_MAX;
-
 use super::CoreLoop;
 use super::serve::Step;
 use crate::domain::Position;
@@ -28,6 +26,7 @@ use crate::server::connections::{Client, List};
 use crate::server::reading::followed::Followed;
 use crate::server::reading::follows::Follows;
 use crate::server::threads::marks::Marks;
+use books::AHEAD_OF_BOOKS_MAX;
 use put::{put_frame, unread_bytes};
 
 /// An end of a stream that the server decides on.

@@ -8,15 +8,22 @@ use crate::server::core_loop::CoreLoop;
 
 /// Bytes that may be unsent when another market's books are put behind them. With its two books, which have some hundred
 /// KB each, that is less than the least that `streams.unread_bytes_max` may be.
-pub(in crate::server::core_loop) const AHEAD_OF_BOOKS_MAX: usize = 64 << 10;
+pub(super) const AHEAD_OF_BOOKS_MAX: usize = 64 << 10;
 
 impl CoreLoop {
-    /// Notes that a stream goes on with the books that it is owed, if there are any.
+    /// Notes that a stream goes on with the books that it is owed, if there are any and it has room for them. If it has
+    /// none, something is unsent, and it is noted once that is.
     pub(in crate::server::core_loop) fn note_owed(&mut self, slot: u32, connection: &mut Connection) {
-        let streams = self.follows.followed_mut().filter(|_| connection.stream.is_some());
-        if streams.is_some_and(|streams| streams.feed().owes_books(slot)) {
+        if connection.line.unsent() <= AHEAD_OF_BOOKS_MAX && self.is_owed(slot, connection) {
             self.connections.note(List::Owed, slot, connection);
         }
+    }
+
+    /// Whether a stream is owed books. One whose client has ended it is not, though it follows until it is left.
+    fn is_owed(&mut self, slot: u32, connection: &Connection) -> bool {
+        let is_told = connection.stream.is_some() && connection.may_ask();
+        let streams = self.follows.followed_mut().filter(|_| is_told);
+        streams.is_some_and(|streams| streams.feed().owes_books(slot))
     }
 
     /// Writes books to streams that have room for them, behind all that was put into their connections before.
@@ -33,7 +40,7 @@ impl CoreLoop {
     /// Writes books to one stream until they have so many bytes, or its client has to read first. Returns their bytes.
     fn give_books(&mut self, slot: u32, connection: &mut Connection, bytes_max: usize) -> usize {
         let (now, mut given_bytes) = (self.now, 0);
-        while given_bytes < bytes_max && connection.may_ask() && self.streams().feed().owes_books(slot) {
+        while given_bytes < bytes_max && self.is_owed(slot, connection) {
             if AHEAD_OF_BOOKS_MAX < connection.line.unsent() {
                 send_now(connection);
             }
