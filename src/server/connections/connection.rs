@@ -79,6 +79,8 @@ pub(crate) struct Stream {
     pub(crate) party: Party,
     /// Whether its next message, which had to wait for that, is paid for.
     pub(crate) has_paid: bool,
+    /// Bytes of first books that it got and that are too few to cost something yet.
+    pub(crate) unpaid_bytes: usize,
     /// When its client is told next how far its streams are.
     pub(crate) beat_at_ms: u64,
     /// When its client is pinged next.

@@ -84,6 +84,9 @@ const CATCH_UP_SENDS_MAX: usize = 1 << 20;
 const MESSAGES_PER_TURN: usize = 16;
 /// Bytes of answers to all clients past which no more messages are taken: they leave before more are made.
 const ANSWER_BYTES_PER_TURN: usize = 256 << 10;
+/// Bytes of an answer that cost as much as a message: answers are a few hundred; books and what is replayed may be
+/// megabytes.
+const ANSWER_BYTES_PER_COST: usize = 16 << 10;
 /// Bytes behind which a frame for a stream does not wait for its turn.
 const QUEUED_BYTES_MAX: usize = 16 << 10;
 /// How often a stream's client is told how far its streams are.
@@ -444,6 +447,7 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
         channel,
         party,
         has_paid: false,
+        unpaid_bytes: 0,
         beat_at_ms: now_ms + BEAT_MS,
         ping_at_ms: now_ms + PING_MS,
         is_behind: false,
@@ -454,8 +458,6 @@ fn begun(channel: Channel, party: Party, now_ms: u64) -> Stream {
 
 /// What a message of so many bytes and its answer cost, beyond one.
 fn due_for(party: Party, message_bytes: usize, answer_bytes: usize) -> Due {
-    /// Answers are a few hundred bytes; books and what is replayed may be megabytes.
-    const ANSWER_BYTES_PER_COST: usize = 16 << 10;
     /// A message that names a market or two has some hundred bytes; reading takes longer than writing.
     const MESSAGE_BYTES_PER_COST: usize = 4 << 10;
     let more = message_bytes / MESSAGE_BYTES_PER_COST + answer_bytes / ANSWER_BYTES_PER_COST;

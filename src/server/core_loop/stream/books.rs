@@ -1,7 +1,7 @@
 //! First books that streams are owed: written in turn, for as long as their clients read.
 
 use super::put::{put_frame, send_now};
-use super::{ANSWER_BYTES_PER_TURN, due_for};
+use super::{ANSWER_BYTES_PER_COST, ANSWER_BYTES_PER_TURN, due_for};
 use crate::server::connections::List;
 use crate::server::connections::connection::Connection;
 use crate::server::core_loop::CoreLoop;
@@ -53,8 +53,10 @@ impl CoreLoop {
             self.tell_of_streams();
             let feed = self.follows.followed_mut().expect(super::HERE).feed();
             given_bytes += feed.waiting_bytes();
-            let party = connection.stream.as_ref().expect("it is owed books").party;
-            self.shared.limits.owe_all(due_for(party, 0, feed.waiting_bytes()), self.moment);
+            let stream = connection.stream.as_mut().expect("it is owed books");
+            stream.unpaid_bytes += feed.waiting_bytes();
+            self.shared.limits.owe_all(due_for(stream.party, 0, stream.unpaid_bytes), self.moment);
+            stream.unpaid_bytes %= ANSWER_BYTES_PER_COST;
             let put = feed.sends().try_for_each(|(_, frame)| put_frame(connection, frame, &self.shared.held));
             feed.sent();
             if let Err(end) = put {
