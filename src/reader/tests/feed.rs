@@ -1,7 +1,7 @@
 use super::*;
 use crate::catalog::LABEL_BYTES_MAX;
-use crate::journal::layout::TickChanged;
 use crate::journal::layout::order::FILLS_MAX;
+use crate::journal::layout::{MarketMode, TickChanged};
 use serde_json::json;
 
 const FIRST: u32 = 0;
@@ -324,24 +324,29 @@ enum Meanwhile {
     Says(&'static str),
     Books,
     Beat,
+    /// The tick becomes finer.
+    Ticks,
+    /// The market closes.
+    Closes,
 }
 
 #[test]
 fn a_market_that_is_followed_is_told_from_its_first_books_on() {
-    use Meanwhile::{Beat, Bid, Books, Says};
+    use Meanwhile::{Beat, Bid, Books, Closes, Says, Ticks};
     const LEAVES_YES: &str = r#"{"assets_ids":["YES"],"operation":"unsubscribe"}"#;
     const LEAVES: &str = r#"{"assets_ids":["YES","NO"],"operation":"unsubscribe"}"#;
     const GOES_ON: &str = r#"{"assets_ids":["YES","NO"],"from":0,"stream_id":"stream"}"#;
+    const ONE: &str = r#"{"assets_ids":["YES"]}"#;
     const AGAIN: &str = r#"{"assets_ids":["YES","NO"]}"#;
     const WITHOUT: &str = r#"{"assets_ids":["YES","NO"],"initial_dump":false}"#;
-    let books = |yes: &'static str| vec![yes, yes];
+    let both = |told: &'static str| vec![told, told];
     for (meanwhile, told) in [
-        (vec![Books, Bid], [vec!["subscribed"], books("book 0"), vec!["price_change 1"]].concat()),
+        (vec![Books, Bid], [vec!["subscribed"], both("book 0"), vec!["price_change 1"]].concat()),
         (
             vec![Bid, Beat, Books, Beat],
-            [vec!["subscribed", "heartbeat"], books("book 1"), vec!["heartbeat 1"]].concat(),
+            [vec!["subscribed", "heartbeat"], both("book 1"), vec!["heartbeat 1"]].concat(),
         ),
-        (vec![Bid, Bid, Books, Bid], [vec!["subscribed"], books("book 2"), vec!["price_change 3"]].concat()),
+        (vec![Bid, Bid, Books, Bid], [vec!["subscribed"], both("book 2"), vec!["price_change 3"]].concat()),
         (
             vec![Bid, Says(LEAVES_YES), Books, Bid],
             vec!["subscribed", "unsubscribed", "book 1", "price_change 2"],
@@ -349,23 +354,39 @@ fn a_market_that_is_followed_is_told_from_its_first_books_on() {
         (vec![Bid, Says(LEAVES), Books, Bid, Beat], vec!["subscribed", "unsubscribed", "heartbeat"]),
         (
             vec![Bid, Says(LEAVES), Says(AGAIN), Bid, Books],
-            [vec!["subscribed", "unsubscribed", "subscribed"], books("book 2")].concat(),
+            [vec!["subscribed", "unsubscribed", "subscribed"], both("book 2")].concat(),
         ),
         (
             vec![Bid, Says(GOES_ON), Books, Bid],
             vec!["subscribed", "subscribed", "price_change 1", "price_change 2"],
         ),
-        (vec![Bid, Says(WITHOUT), Bid, Books], [vec!["subscribed", "subscribed"], books("book 2")].concat()),
+        (vec![Bid, Says(WITHOUT), Bid, Books], [vec!["subscribed", "subscribed"], both("book 2")].concat()),
         // Who is told already goes on being told.
         (
             vec![Books, Says(AGAIN), Bid, Beat, Books],
             [
                 vec!["subscribed"],
-                books("book 0"),
+                both("book 0"),
                 vec!["subscribed", "price_change 1", "heartbeat 1"],
-                books("book 1"),
+                both("book 1"),
             ]
             .concat(),
+        ),
+        // Who is told of one token and owed the other's book is told of changes, which are of both.
+        (
+            vec![Says(LEAVES), Says(ONE), Books, Says(AGAIN), Bid, Books],
+            [
+                vec!["subscribed", "unsubscribed", "subscribed", "book 0", "subscribed", "price_change 1"],
+                both("book 1"),
+            ]
+            .concat(),
+        ),
+        // A book has the tick, but not the mode.
+        (vec![Bid, Ticks, Closes, Books], [vec!["subscribed", "mode 1"], both("book 1")].concat()),
+        (
+            vec![Books, Ticks, Closes],
+            [vec!["subscribed"], both("book 0"), both("tick_size_change 0"), both("book 0"), vec!["mode 0"]]
+                .concat(),
         ),
     ] {
         let mut followed = Followed::opened();
@@ -380,6 +401,14 @@ fn a_market_that_is_followed_is_told_from_its_first_books_on() {
                 }
                 Books => followed.gives_books(FIRST),
                 Beat => followed.beats(FIRST),
+                Ticks => {
+                    let (time, tick) = (followed.exchange.time(), Tick::new(1).expect("the finest"));
+                    followed.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+                }
+                Closes => {
+                    let time = followed.exchange.time();
+                    followed.notes(MarketMode { time, market: RAIN, mode: Mode::Closed });
+                }
             }
             all.extend(followed.told(FIRST).iter().map(|frame| shown(&object(frame))));
         }
