@@ -169,7 +169,7 @@ pub struct Feed {
     changed: BTreeMap<MarketNo, Changed>,
     /// The best prices that were last sent, by token.
     best: HashMap<Token, Bests>,
-    /// The checksums of both books of each market of which anybody is told.
+    /// The checksums of both books of each market that is followed, once anybody was told of it.
     crcs: HashMap<MarketNo, [u32; 2]>,
     /// Clients of accounts of which a key was revoked.
     revoked: Vec<u32>,

@@ -9,7 +9,7 @@ use crate::domain::{ConditionId, TokenId};
 use crate::json::decimal;
 use serde_json::{Map, Value};
 
-/// Subscriptions of one message, and of one connection.
+/// Names in one message, and subscriptions of one connection.
 pub(super) const SUBSCRIPTIONS_MAX: usize = 500;
 
 /// What to do with what is named.

@@ -137,7 +137,7 @@ impl Feed {
     /// Notes what a record did to a book, right after that record.
     pub(super) fn note_change(&mut self, reader: &Reader, change: &BookChange, now: TimeMs) {
         let levels = &reader.index.market(change.market).levels;
-        let crcs = self.crcs.get_mut(&change.market).expect("somebody is told of the market");
+        let crcs = self.crcs.get_mut(&change.market).expect("somebody was told of the market");
         checksum::follow(crcs, &change.levels);
         debug_assert_eq!(*crcs, checksum::crcs(levels), "a change names every level that it changes");
         let changed = self.changed.entry(change.market).or_default();

@@ -42,8 +42,11 @@ const fn close(code: u16, reason: &'static str, meaning: &'static str) -> Close 
 }
 
 const ENDING: Close = close(1_001, "the server ends", "The server stops or restarts: come back.");
-const STRANGER: Close =
-    close(1_008, "Unauthorized/Invalid api key", "The credentials of a user stream are nobody's.");
+const STRANGER: Close = close(
+    1_008,
+    "Unauthorized/Invalid api key",
+    "A user stream's credentials are nobody's, missing or read-only.",
+);
 const NAMELESS: Close =
     close(1_008, "no credentials were taken", "No credentials that hold came within 30 s.");
 const REVOKED: Close = close(1_008, "the key of this stream was revoked", "Come back with one that lives.");
@@ -74,7 +77,7 @@ const NORMAL: u16 = 1_000;
 
 /// Bytes that may wait for one client for as long as it reads some: a hundred large books.
 const UNREAD_BYTES: usize = 1 << 20;
-/// How long more than [`UNREAD_BYTES`] may wait, as after a burst or a subscription to many books.
+/// How long more than [`UNREAD_BYTES`] may wait, as after a burst or a long replay.
 const SLOW_FOR_MS: u64 = 5_000;
 /// How often a loop follows some frames before it hears the first client of a turn: up to 4,096 frames.
 const CATCH_UPS_MAX: u32 = 16;

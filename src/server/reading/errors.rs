@@ -43,7 +43,7 @@ const PLAIN: [(u16, &str, &str, &str); 3] = [
         426,
         "upgrade_required",
         "this is a WebSocket: ask with Upgrade, version 13 and a key",
-        "A stream was asked for as a page.",
+        "A stream was asked for as a page, or not as RFC 6455 wants: `field` is what is wrong first.",
     ),
 ];
 
