@@ -207,8 +207,11 @@ impl Line {
         self.is_open_before(self.behind_key_acts)
     }
 
+    /// True if the request before this number is open. That may be long ago: a line may see more than half of all
+    /// numbers after its last act, so the sign of a difference would not tell.
     fn is_open_before(&self, number: u32) -> bool {
-        self.first != self.next && number.wrapping_sub(self.first).cast_signed() > 0
+        let from_first = number.wrapping_sub(self.first) as usize;
+        0 < from_first && from_first <= self.open_count()
     }
 
     /// True if nothing is open and nothing is unsent.

@@ -258,6 +258,26 @@ fn a_read_waits_behind_an_unanswered_write_and_not_behind_a_read() {
 }
 
 #[test]
+fn acts_of_long_ago_are_not_open_however_many_requests_came_since() {
+    // Half of all numbers later, the old one would be newer by the sign of the difference.
+    for since in [0, 1, 1 << 30, (1 << 31) - 2, 1 << 31, 3 << 30] {
+        let mut connection = Connection::empty();
+        let line = &mut connection.line;
+        line.first = u32::MAX;
+        line.next = line.first;
+        line.open_key_act();
+        line.open(Intent::Read);
+        assert!(line.writes_open() && line.key_acts_open());
+        line.first = line.next.wrapping_add(since);
+        line.next = line.first;
+        for _ in 0..OPEN_MAX {
+            line.open(Intent::Read);
+            assert!(!line.writes_open() && !line.key_acts_open(), "{since} requests later");
+        }
+    }
+}
+
+#[test]
 fn an_answer_for_a_client_that_left_is_nobodys() {
     let mut connection = Connection::empty();
     let number = connection.line.open(Intent::Read);
