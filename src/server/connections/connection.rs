@@ -62,7 +62,7 @@ pub(crate) enum Hears {
     /// Nothing more is taken, though the client may still send: it was refused unread, or the server leaves. Closed when
     /// everything is answered and sent, and the client had time to read that.
     Refused,
-    /// The client asks for nothing more; closed when everything is answered and sent.
+    /// The client asks for nothing more, or its stream was told to end; closed when everything is answered and sent.
     Nothing,
     /// Everything is sent; what still comes in is discarded until the client closes.
     Farewell,

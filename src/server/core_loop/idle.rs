@@ -324,6 +324,7 @@ mod tests {
         }
         assert_eq!(core.connections.count(), CLIENTS);
     }
+
     #[test]
     fn a_server_that_leaves_answers_what_has_come_and_cuts_off_nobody_who_sends_more() {
         const ASKS: &str = "GET /time HTTP/1.1\r\nHost: a\r\n\r\n";

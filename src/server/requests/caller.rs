@@ -226,7 +226,7 @@ impl Callers {
     }
 }
 
-/// True for what an API key reads.
+/// True for what changes nothing: reads, and what asks for builder keys or drops notices, of which there are none.
 const fn only_reads(endpoint: Endpoint) -> bool {
     use Endpoint as E;
     match endpoint {
