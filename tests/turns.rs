@@ -284,7 +284,7 @@ fn a_revoked_key_places_no_more(mut ground: Ground) -> bool {
 #[test]
 fn orders_sent_behind_a_revocation_of_their_key_are_not_taken() {
     for ingress in [0, 1] {
-        let Ground { mut rig, mut taker, mut clients, tokens, .. } = Ground::new(ingress);
+        let Ground { mut rig, mut taker, mut clients, tokens, _data, .. } = Ground::new(ingress);
         let mut requests = taker.request("DELETE", "/auth/api-key", "");
         for _ in 0..2 {
             let order = taker.sign(&bid(tokens[1], 1_000));
