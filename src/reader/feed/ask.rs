@@ -125,8 +125,8 @@ fn promise(message: &Map<String, Value>, channel: Channel) -> Result<Option<bool
     const NAME: &str = "cancel_on_disconnect";
     match (channel, message.get(NAME)) {
         (Channel::User, _) => flag(message, NAME),
-        (Channel::Market, Some(said @ Value::Bool(true))) => Err(wrong(NAME, said, "on /ws/user only")),
-        (Channel::Market, _) => Ok(None),
+        (Channel::Market, None | Some(Value::Null | Value::Bool(false))) => Ok(None),
+        (Channel::Market, Some(said)) => Err(wrong(NAME, said, "on /ws/user only")),
     }
 }
 
@@ -297,6 +297,7 @@ mod tests {
             (r#"{"initial_dump":1}"#.to_owned(), "initial_dump"),
             (r#"{"custom_feature_enabled":"yes"}"#.to_owned(), "custom_feature_enabled"),
             (r#"{"cancel_on_disconnect":true}"#.to_owned(), "cancel_on_disconnect"),
+            (r#"{"cancel_on_disconnect":"true"}"#.to_owned(), "cancel_on_disconnect"),
             (r#"{"from":-1}"#.to_owned(), "from"),
             (r#"{"from":{"0x1":1}}"#.to_owned(), "from"),
         ] {
@@ -319,7 +320,7 @@ mod tests {
             (Channel::Market, r#"{"auth":{"apiKey":"1"}}"#),
             (Channel::Market, r#"{"Auth":{}}"#),
             (Channel::Market, r#"{"cancel_on_disconnect":false}"#),
-            (Channel::Market, r#"{"cancel_on_disconnect":5}"#),
+            (Channel::Market, r#"{"cancel_on_disconnect":null}"#),
             (Channel::User, r#"{"assets_ids":5}"#),
             (Channel::User, r#"{"assetsIds":["1"]}"#),
             (Channel::User, r#"{"custom_feature_enabled":5}"#),
