@@ -336,7 +336,8 @@ impl Page {
 /// equal, so that every page is cut from the same list.
 ///
 /// At most twice the rows up to the page's end are held, or [`ROWS_HELD_MIN`] if that is more, and only the page is
-/// sorted. Of a long list most rows cost one comparison, with the last of the best rows so far.
+/// sorted. Of a long list most rows cost one comparison, with the last of the best rows so far. They are compared many
+/// at a time, as each may wait for memory, and the waits of many overlap.
 pub(crate) fn page_of<T>(
     rows: impl Iterator<Item = T>,
     offset: usize,
@@ -345,27 +346,22 @@ pub(crate) fn page_of<T>(
 ) -> Vec<T> {
     let is_beyond = rows.size_hint().1.is_some_and(|most| most <= offset);
     let end = offset.saturating_add(limit);
-    let Some(last) = end.checked_sub(1).filter(|_| limit != 0 && !is_beyond) else {
+    if limit == 0 || is_beyond {
         return Vec::new();
-    };
+    }
     let held_max = end.saturating_mul(2).max(ROWS_HELD_MIN);
     let mut held: Vec<T> = Vec::new();
-    // True once those after the page have been dropped, so that its last row stands last of those before it.
-    let mut is_cut = false;
+    // The best rows among those before, once there are as many as the page ends with: the last of them stands last.
+    let mut best = 0;
     for row in rows {
-        if is_cut && order(&held[last], &row).is_lt() {
-            continue;
-        }
         held.push(row);
         if held.len() == held_max {
-            held.select_nth_unstable_by(last, &mut order);
-            held.truncate(end);
-            is_cut = true;
+            keep_best(&mut held, best, end, &mut order);
+            best = end;
         }
     }
     if end < held.len() {
-        held.select_nth_unstable_by(last, &mut order);
-        held.truncate(end);
+        keep_best(&mut held, best, end, &mut order);
     }
     if held.len() <= offset {
         return Vec::new();
@@ -376,6 +372,25 @@ pub(crate) fn page_of<T>(
     }
     held.sort_unstable_by(order);
     held
+}
+
+/// Drops all rows but the best `end`, of which the last then stands last. `best` is 0, or `end` if as many rows in front
+/// are what was kept before.
+fn keep_best<T>(held: &mut Vec<T>, best: usize, end: usize, order: &mut impl FnMut(&T, &T) -> Ordering) {
+    if 0 < best {
+        let mut kept = best;
+        for at in best..held.len() {
+            if order(&held[at], &held[best - 1]).is_lt() {
+                held.swap(kept, at);
+                kept += 1;
+            }
+        }
+        held.truncate(kept);
+    }
+    if end < held.len() {
+        held.select_nth_unstable_by(end - 1, order);
+        held.truncate(end);
+    }
 }
 
 /// Rows that are held at least before those after the page are dropped: few enough to stay in a cache.
