@@ -15,6 +15,8 @@ mod mirror;
 mod replaced;
 #[path = "streams/rests.rs"]
 mod rests;
+#[path = "streams/upgrades.rs"]
+mod upgrades;
 
 use common::exchange::{Exchange, Market, Plan};
 use common::random::Random;
@@ -585,23 +587,7 @@ fn what_is_said_wrongly_is_refused_and_changes_nothing(feed: &str) {
     assert_eq!(u16::from(stream.close().code), 1_003);
     assert!(matches!(stream.0.read(), Err(tungstenite::Error::ConnectionClosed)), "it is closed");
     // Without an upgrade it is no stream.
-    let asks = "Upgrade: websocket\r\nConnection: Upgrade\r\n";
-    for (lines, about) in [
-        (String::new(), ["Upgrade", "", "websocket"]),
-        ("Upgrade: \"h2c\\\r\n".to_owned(), ["Upgrade", "?h2c?", "websocket"]),
-        (format!("{asks}Sec-WebSocket-Version: 12\r\n"), ["Sec-WebSocket-Version", "12", "13"]),
-        (format!("{asks}Sec-WebSocket-Version: 13\r\n"), ["Sec-WebSocket-Key", "", "16 bytes in base64"]),
-        (
-            format!("{asks}Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: abc\r\n"),
-            ["Sec-WebSocket-Key", "abc", "16 bytes in base64"],
-        ),
-    ] {
-        let answer = site.exchange.connect().request("GET", "/ws/market", &lines, b"").unwrap();
-        assert_eq!((answer.status, answer.header("Upgrade")), (426, Some("websocket")));
-        let refused = answer.json();
-        assert_eq!(refused["code"], "upgrade_required");
-        assert_eq!(["field", "got", "allowed"].map(|name| text(&refused[name])), about, "{lines}");
-    }
+    upgrades::each_that_lacks_something_is_refused_by_its_name(&site.exchange);
     // A connection that has traded may become one, too.
     let mut site = site;
     site.order(0, 0, Side::Buy, 20, 5, "GTC");

@@ -130,8 +130,8 @@ impl Words {
             text["series"] = json!([{"id": series.to_string(), "slug": format!("x{series}"), "recurrence": recurrence_of(series)}]);
         }
         if let Some(creator) = self.creator.filter(|_| self.flag(6)) {
-            text["eventCreators"] =
-                json!([{"id": creator.to_string(), "creatorHandle": text["creator"].take()}]);
+            let handle = text["creator"].take();
+            text["eventCreators"] = json!([{"id": creator.to_string(), "creatorHandle": handle}]);
         }
         if let Some(id) = id {
             text["id"] = json!(id);
@@ -142,9 +142,8 @@ impl Words {
     fn market(&self, number: usize) -> String {
         let mut text = self.common(number);
         text["closed"] = json!(self.flag(3));
-        if self.flag(6) {
-            text["submitted_by"] = text["creator"].take();
-        }
+        let maker = if self.flag(6) { "submitted_by" } else { "creator" };
+        text[maker] = text["creator"].take();
         text["clobTokenIds"] = if self.flag(5) { json!(["1", "2"]) } else { Json::Null };
         if let Some(title) = self.title {
             text["question"] = json!(format!("T{title}"));
@@ -553,8 +552,7 @@ proptest! {
                 let of = |event: &u32| catalog.event_is_of(catalog.event(*event), creator);
                 prop_assert!(catalog.events_of(creator).into_iter().eq((0..number(plain.events.len())).filter(of)));
                 let of = |market: &u32| catalog.market_is_of(catalog.market(*market), creator);
-                let markets = (0..number(plain.markets.len())).filter(of);
-                prop_assert!(catalog.markets_of(creator).into_iter().eq(markets));
+                prop_assert!(catalog.markets_of(creator).into_iter().eq((0..number(plain.markets.len())).filter(of)));
             }
             let page = question.page();
             let events = catalog.list_events(&question.filter(&catalog, true), &page, NOW);

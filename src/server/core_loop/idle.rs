@@ -280,22 +280,28 @@ mod tests {
     use crate::server::connections::connection::KEPT_BYTES_MAX;
     use crate::server::plan::{Start, plan_on};
     use crate::server::process::clock::Clock;
-    use crate::server::process::start::start_but;
+    use crate::server::process::start::{Running, start_but};
     use crate::server::tests::options;
     use crate::server::threads::thread::Turns;
     use std::io::{Read, Write};
     use std::net::TcpStream;
+
+    /// A server whose only loop the caller turns.
+    #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
+    fn one_loop(data: &tempfile::TempDir) -> (Running, Vec<Box<CoreLoop>>) {
+        let dev = Start { dev: true, ..Start::default() };
+        let mut plan = plan_on(&options(data, 1), dev, &[0]).expect("a plan");
+        // A turn with nothing to do must come back.
+        plan.topology.loops[0].wait = Wait::Spin;
+        start_but(1, plan, Clock::real()).expect("starts")
+    }
 
     #[test]
     fn nobody_is_taken_for_silent_whose_request_has_come() {
         // Several times as many as epoll reports at once.
         const CLIENTS: u32 = 200;
         let data = tempfile::tempdir().expect("a directory");
-        let dev = Start { dev: true, ..Start::default() };
-        let mut plan = plan_on(&options(&data, 1), dev, &[0]).expect("a plan");
-        // A turn with nothing to do must come back.
-        plan.topology.loops[0].wait = Wait::Spin;
-        let (running, mut cores) = start_but(1, plan, Clock::real()).expect("starts");
+        let (running, mut cores) = one_loop(&data);
         let core = &mut cores[0];
         let connect = |_| TcpStream::connect(running.http()).expect("connects");
         let mut clients: Vec<TcpStream> = (0..CLIENTS).map(connect).collect();
@@ -347,11 +353,7 @@ mod tests {
             (format!("{ASKS}{}", &ASKS[..20]), "200, 503 close"),
         ] {
             let data = tempfile::tempdir().expect("a directory");
-            let dev = Start { dev: true, ..Start::default() };
-            let mut plan = plan_on(&options(&data, 1), dev, &[0]).expect("a plan");
-            // A turn with nothing to do must come back.
-            plan.topology.loops[0].wait = Wait::Spin;
-            let (running, mut cores) = start_but(1, plan, Clock::real()).expect("starts");
+            let (running, mut cores) = one_loop(&data);
             let core = &mut cores[0];
             let mut client = TcpStream::connect(running.http()).expect("connects");
             while core.connections.count() < 1 {
