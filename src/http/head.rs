@@ -148,7 +148,7 @@ pub struct Head<'a> {
     /// `Sec-WebSocket-Key` of a request that asks for a WebSocket as RFC 6455, section 4.2.1
     /// requires: a GET of HTTP/1.1 with `Upgrade: websocket`, `Connection: Upgrade` and version 13.
     pub websocket_key: Option<&'a str>,
-    /// Why there is none, unless there was no such header.
+    /// The first other condition of these that the request does not keep, as of one that wants no WebSocket.
     pub no_upgrade: Option<NoUpgrade<'a>>,
     /// The credential headers, if there are any.
     pub auth: Option<AuthHeaders<'a>>,

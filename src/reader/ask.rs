@@ -337,6 +337,12 @@ impl<'a> Asked<'a> {
         token_id(text.as_bytes()).ok_or_else(|| unknown.about(name, &text, TOKEN_RULE))
     }
 
+    /// A refusal of what a parameter says, which repeats it.
+    fn refused_by(&self, refused: Refused, name: &'static str, allowed: &'static str) -> Refused {
+        let text = self.text(name).ok().flatten().unwrap_or_default();
+        refused.about(name, &text, allowed)
+    }
+
     /// The token in the path.
     fn captured_token(&self) -> Result<TokenId, Refused> {
         let text = self.captured()?;
@@ -531,10 +537,7 @@ impl Reader {
         unknown: Refused,
     ) -> Result<Token, Refused> {
         let id = asked.token(name, unknown.clone())?;
-        self.index.token(&id).ok_or_else(|| {
-            let text = asked.text(name).ok().flatten().unwrap_or_default();
-            unknown.about(name, &text, TOKEN_HERE)
-        })
+        self.index.token(&id).ok_or_else(|| asked.refused_by(unknown, name, TOKEN_HERE))
     }
 
     /// The market and outcome of the token in the path.
@@ -553,9 +556,6 @@ impl Reader {
     pub(super) fn token_with_book(&self, asked: &Asked<'_>) -> Result<Token, Refused> {
         const NAME: &str = "token_id";
         let id = asked.token(NAME, no_book())?;
-        self.book_of(&id).ok_or_else(|| {
-            let text = asked.text(NAME).ok().flatten().unwrap_or_default();
-            no_book().about(NAME, &text, "a token of an open market")
-        })
+        self.book_of(&id).ok_or_else(|| asked.refused_by(no_book(), NAME, "a token of an open market"))
     }
 }

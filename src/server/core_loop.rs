@@ -49,8 +49,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::TcpListener;
 use std::sync::Arc;
 
-use tables::TableWatch;
-
 use super::connections::Connections;
 use super::connections::connection::KeyName;
 use super::connections::heard::HeardUntil;
@@ -152,8 +150,8 @@ pub(crate) struct CoreLoop {
     /// When the loops that follow the log were last rung because of new frames.
     rang_followers_ms: u64,
     disk: Option<DiskWatch>,
-    /// Says which tables are nearly full; only on the loop with the doors.
-    tables: Option<TableWatch>,
+    /// Until when no more is said of tables that are nearly full.
+    tables_silent_until_ms: u64,
     /// Whether it was said that the disk hangs.
     disk_hangs: bool,
     /// Notices when the machine's clock was set; only on the loop with the doors.
@@ -222,7 +220,7 @@ impl CoreLoop {
             rang_followers_ms: 0,
             disk: doors.is_some().then(|| DiskWatch::new(&shared.plan.data_dir, shared.plan.disk_free_min)),
             disk_hangs: false,
-            tables: doors.is_some().then(TableWatch::default),
+            tables_silent_until_ms: 0,
             clock_steps: doors.as_ref().and_then(|_| shared.clock.steps()),
             watch,
             events: Vec::with_capacity(64),

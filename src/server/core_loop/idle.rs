@@ -5,10 +5,12 @@ use std::time::Duration;
 
 use super::CoreLoop;
 use super::acts;
+use super::tables;
 use crate::domain::Position;
 use crate::journal::Durability;
 use crate::registrar::Registrar;
 use crate::server::connections::List;
+use crate::server::connections::house::SAY_EVERY_MS;
 use crate::server::machine::disk::Shortage;
 use crate::server::plan::topology::{SPIN_TURNS, Wait};
 use crate::server::process::signals::Ending;
@@ -95,9 +97,12 @@ impl CoreLoop {
 
     /// Warns of tables that are nearly full; only on the reader's loop.
     fn look_at_tables(&mut self) {
-        if let Some(mut tables) = self.tables.take() {
-            tables.look(self).into_iter().for_each(|said| tracing::warn!("{said}"));
-            self.tables = Some(tables);
+        if self.disk.is_none() || self.elapsed_ms < self.tables_silent_until_ms {
+            return;
+        }
+        for said in tables::complaints(self) {
+            tracing::warn!("{said}");
+            self.tables_silent_until_ms = self.elapsed_ms + SAY_EVERY_MS;
         }
     }
 

@@ -5,64 +5,68 @@
 //! such table: the oldest give way.
 
 use super::CoreLoop;
-use crate::server::connections::house::SAY_EVERY_MS;
 use crate::server::plan::Limits;
+use crate::server::threads::tally::Tally;
 
-/// The names of the tables, as in `/metrics` and in the `sizes`, with how much each takes.
-pub(crate) fn sizes(limits: &Limits) -> [(&'static str, u64); 6] {
-    [
-        ("resting_orders", u64::from(limits.resting_orders_max)),
-        ("positions", u64::from(limits.positions_max)),
-        ("books_bytes", limits.books_bytes),
+/// A table of each shard that refuses when it is full.
+struct OfShard {
+    /// The name of its size and of its gauge.
+    name: &'static str,
+    taken: fn(&Tally) -> u64,
+    max: fn(&Limits) -> u64,
+}
+
+const OF_SHARDS: [OfShard; 3] = [
+    OfShard {
+        name: "resting_orders",
+        taken: |tally| tally.resting.get(),
+        max: |limits| limits.resting_orders_max.into(),
+    },
+    OfShard {
+        name: "positions",
+        taken: |tally| tally.positions.get(),
+        max: |limits| limits.positions_max.into(),
+    },
+    OfShard { name: "books_bytes", taken: |tally| tally.books_bytes.get(), max: |limits| limits.books_bytes },
+];
+
+/// How much each table takes, by its name.
+pub(crate) fn sizes(limits: &Limits) -> impl Iterator<Item = (&'static str, u64)> {
+    let others = [
         ("digests", u64::from(limits.digests_max)),
         ("wallets", u64::from(limits.wallets_max)),
         ("markets", u64::from(limits.markets_max)),
-    ]
+    ];
+    OF_SHARDS.map(|OfShard { name, max, .. }| (name, max(limits))).into_iter().chain(others)
 }
 
-/// Says from time to time which tables are nearly full.
-#[derive(Debug, Default)]
-pub(crate) struct TableWatch {
-    silent_until_ms: u64,
-}
-
-impl TableWatch {
-    /// What is to be said now. Only the loop with the doors asks.
-    pub(crate) fn look(&mut self, core: &CoreLoop) -> Vec<String> {
-        if core.elapsed_ms < self.silent_until_ms {
-            return Vec::new();
-        }
-        let shared = &core.shared;
-        let limits = &shared.plan.limits;
-        let mut said = Vec::new();
-        for (tally, plan) in shared.tallies.iter().zip(&shared.plan.topology.loops) {
-            let place = format!(" of the shard of loop {}", plan.name);
-            said.extend(complaint(
-                "resting_orders",
-                &place,
-                tally.resting.get(),
-                limits.resting_orders_max.into(),
-            ));
-            said.extend(complaint("positions", &place, tally.positions.get(), limits.positions_max.into()));
-            said.extend(complaint("books_bytes", &place, tally.books_bytes.get(), limits.books_bytes));
-        }
-        if let Some(reading) = core.follows.reading() {
-            let ledger = reading.reader().ledger();
-            said.extend(complaint("wallets", "", ledger.wallets().len() as u64, limits.wallets_max.into()));
-            said.extend(complaint("markets", "", ledger.markets().len() as u64, limits.markets_max.into()));
-        }
-        if !said.is_empty() {
-            self.silent_until_ms = core.elapsed_ms + SAY_EVERY_MS;
-        }
-        said
+/// What is to be said of tables that are nearly full. Only the reader's loop knows all of them.
+pub(super) fn complaints(core: &CoreLoop) -> Vec<String> {
+    let shared = &core.shared;
+    let limits = &shared.plan.limits;
+    let mut said = Vec::new();
+    for (tally, plan) in shared.tallies.iter().zip(&shared.plan.topology.loops) {
+        let place = format!(" of the shard of loop {}", plan.name);
+        said.extend(
+            OF_SHARDS.map(|OfShard { name, taken, max }| complaint(name, &place, taken(tally), max(limits))),
+        );
     }
+    if let Some(reading) = core.follows.reading() {
+        let ledger = reading.reader().ledger();
+        said.push(complaint("wallets", "", ledger.wallets().len() as u64, limits.wallets_max.into()));
+        said.push(complaint("markets", "", ledger.markets().len() as u64, limits.markets_max.into()));
+    }
+    said.into_iter().flatten().collect()
 }
 
 /// What is to be said of a table, if it is nearly full.
 fn complaint(name: &str, place: &str, taken: u64, max: u64) -> Option<String> {
     // Nine of ten parts.
     (max.saturating_mul(9) <= taken.saturating_mul(10)).then(|| {
-        format!("sizes.{name}: {taken} of {max}{place} are taken; when all are, what needs more is refused until a start with a larger size")
+        format!(
+            "sizes.{name}: {taken} of {max}{place} are taken; when all are, what needs more is refused until a start \
+             with a larger size"
+        )
     })
 }
 

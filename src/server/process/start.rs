@@ -113,8 +113,8 @@ pub(crate) fn refuse_early(plan: &Plan) -> Result<(), String> {
     plan.ports_file.as_deref().map_or(Ok(()), |path| ports_file::refuse(path, &plan.data_dir))
 }
 
-/// Refuses a disk with so little room that a running exchange would soon stop: whoever starts it again and again would have
-/// it take orders for a moment each time.
+/// Refuses a disk with so little room that a running exchange would soon stop: whoever starts it again and again would
+/// have it take orders for a moment each time.
 pub(crate) fn refuse_full_disk(plan: &Plan) -> Result<(), String> {
     // The folder of a new exchange is made on the disk of the one above it.
     let there = plan.data_dir.ancestors().find(|folder| folder.exists()).unwrap_or(&plan.data_dir);

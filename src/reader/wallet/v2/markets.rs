@@ -7,7 +7,6 @@ use super::super::markets::interest;
 use super::super::params::{Bounds, CONDITIONS_RULE, each_once, invalid, missing, twice_named};
 use super::paging::{LIMIT, Start, conditions, events, few, params};
 use super::{PLACES, unrealized, write_no_profile, write_sum};
-use crate::catalog::page_of;
 use crate::domain::text::parse_hex;
 use crate::domain::{ConditionId, MarketNo, Outcome, Shares, Word};
 use crate::json::Writer;
@@ -71,12 +70,11 @@ impl Reader {
                 let holders = self.holders_of_token(market, outcome, with_pnl);
                 let listed = holders.filter(|holder| smallest <= holder.amount && behind(holder));
                 let by_mark = |one: &Holder<'_>, other: &Holder<'_>| one.mark().cmp(&other.mark());
-                let found = page_of(listed, 0, start.limit + 1, by_mark);
-                more |= start.limit < found.len();
-                let page = &found[..found.len().min(start.limit)];
+                let (page, has_more) = start.cut(listed, by_mark);
+                more |= has_more;
                 marks.push(page.last().map(Holder::mark).or(last).unwrap_or_default());
                 if !page.is_empty() || last.is_none() {
-                    self.write_holders(json, (market, outcome), page, with_pnl);
+                    self.write_holders(json, (market, outcome), &page, with_pnl);
                 }
             }
             if json.bytes() > ANSWER_BYTES_MAX {

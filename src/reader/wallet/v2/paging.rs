@@ -8,10 +8,12 @@
 use super::super::super::ask::{Asked, Refused};
 use super::super::LIST_BYTES_MAX;
 use super::super::params::{Bounds, Params, invalid};
+use crate::catalog::page_of;
 use crate::domain::ConditionId;
 use crate::domain::text::parse_hex_into;
 use crate::json::{Writer, name};
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
 /// Rows of a page.
@@ -88,6 +90,18 @@ pub(super) struct Start {
 }
 
 impl Start {
+    /// The page of `rows`, which are in an order that never calls two of them equal, and whether more are behind it.
+    pub(super) fn cut<T>(
+        &self,
+        rows: impl Iterator<Item = T>,
+        order: impl FnMut(&T, &T) -> Ordering,
+    ) -> (Vec<T>, bool) {
+        let mut page = page_of(rows, 0, self.limit + 1, order);
+        let more = self.limit < page.len();
+        page.truncate(self.limit);
+        (page, more)
+    }
+
     /// The page of `route` that the request's `limit` and `cursor` ask for. Further words of its list are read with
     /// [`Self::word`].
     pub(super) fn of(params: &Params<'_>, route: &str, limit: Bounds) -> Result<Self, Refused> {

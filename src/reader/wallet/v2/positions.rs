@@ -6,7 +6,7 @@ use super::super::params::{Params, missing};
 use super::super::positions::{DIRECTIONS, Narrowed};
 use super::paging::{LIMIT, Start, conditions, events, params};
 use super::{PLACES, unrealized, write_sum};
-use crate::catalog::{Direction, page_of};
+use crate::catalog::Direction;
 use crate::domain::{MarketNo, Outcome};
 use crate::json::{Writer, date};
 use crate::wallet::{Atto, Figures, Holding, Lot, rounded};
@@ -183,11 +183,10 @@ impl Reader {
             behind.as_ref().is_none_or(|behind| order(&passed.mark(), behind, direction).is_gt())
         });
         let by = |one: &Passed<'_>, other: &Passed<'_>| order(&one.mark(), &other.mark(), direction);
-        let found = page_of(listed, 0, start.limit + 1, by);
-        let page = &found[..found.len().min(start.limit)];
+        let (page, more) = start.cut(listed, by);
         let mark = |passed: &Passed<'_>| passed.mark().to_vec();
-        let next = page.last().filter(|_| start.limit < found.len()).map(mark);
-        start.write(json, page, next, mark, |json, passed| {
+        let next = page.last().filter(|_| more).map(mark);
+        start.write(json, &page, next, mark, |json, passed| {
             self.write_position_v2(json, passed);
             Ok(())
         })

@@ -9,7 +9,6 @@ use super::super::params::{Params, invalid};
 use super::super::standing::{OrderBy, PERIODS, category};
 use super::paging::{LIMIT, Start, params};
 use super::{PLACES, write_sum};
-use crate::catalog::page_of;
 use crate::domain::{Address, WalletNo};
 use crate::json::Writer;
 use crate::wallet::{HOURS_KEPT, Period, Totals, rounded};
@@ -93,8 +92,7 @@ impl Reader {
                 by_keys.then_with(|| row.address.cmp(address.unwrap_or(&Address::ZERO))).is_gt()
             })
         };
-        let page = page_of(on_board().filter(behind), 0, start.limit + 1, higher);
-        let shown = &page[..page.len().min(start.limit)];
+        let (shown, more) = start.cut(on_board().filter(behind), higher);
         // Those with equal keys share a rank. Nobody is above the first page.
         let first = shown.first().filter(|_| after.is_some());
         let above = first.map_or([0; 2], |first| {
@@ -111,9 +109,9 @@ impl Reader {
                 Some(_) => above[1] + place + 1,
             });
         }
-        let ranked: Vec<(usize, Listed<'_>)> = ranks.into_iter().zip(shown.iter().copied()).collect();
+        let ranked: Vec<(usize, Listed<'_>)> = ranks.into_iter().zip(shown).collect();
         let mark = |(_, row): &(usize, Listed<'_>)| vec![row.keys[0], row.keys[1], row.wallet.0.into()];
-        let next = ranked.last().filter(|_| page.len() > start.limit).map(mark);
+        let next = ranked.last().filter(|_| more).map(mark);
         start.write(json, &ranked, next, mark, |json, (rank, row)| {
             json.open_object().key("rank").number(*rank as u64);
             write_entry(json, row.address, row.totals);
