@@ -8,7 +8,7 @@
 //! | `moment`, `number` | dates and numbers as files write them |
 //! | `facts`, `sheet` | what a text says, and which parts of it are shown unchanged |
 //! | `shelf`, `model`, `closing` | tags, series and creators; events and markets; sums over both; what says that one is over |
-//! | `order`, `select` | columns and pages, filters and lists |
+//! | `order`, `value`, `select`, `listed` | columns and pages, how rows compare, filters and lists, and what these look at of every row |
 //! | `search` | finding by words |
 //!
 //! A file is an array of markets, of events with their markets inside, of tags, of series with their
@@ -45,6 +45,7 @@ mod fields;
 mod file;
 mod import;
 mod item;
+mod listed;
 mod market;
 mod model;
 mod moment;
@@ -56,6 +57,7 @@ mod select;
 mod sheet;
 mod shelf;
 mod step;
+mod value;
 
 #[cfg(test)]
 #[path = "../tests/common/shared.rs"]

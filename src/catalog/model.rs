@@ -24,8 +24,10 @@
 use std::collections::{BTreeSet, HashMap};
 
 use super::facts::{EventFacts, MarketFacts};
-use super::order::{Column, KeptValue, Value, id_value};
+use super::listed::Listed;
+use super::order::Column;
 use super::shelf::{Shelf, Source, Texts};
+use super::value::KeptValue;
 use super::{Moment, event_key};
 use crate::domain::{ItemKind, TimeMs};
 
@@ -163,14 +165,13 @@ impl Market {
     /// What was traded in the 24 hours before `now`, in millionths.
     #[must_use]
     pub fn volume_of_day(&self, now: TimeMs) -> u64 {
-        let from = TimeMs(now.0.saturating_sub(DAY_MS));
-        let before = self.tape.partition_point(|(time, _)| *time <= from);
+        let before = self.tape.partition_point(|(time, _)| *time <= day_before(now));
         self.traded - before.checked_sub(1).map_or(0, |last| self.tape[last].1)
     }
 }
 
 /// The dates that a text names, and when it came.
-struct Dates {
+pub(super) struct Dates {
     start: Option<Moment>,
     end: Option<Moment>,
     creation: Option<Moment>,
@@ -181,7 +182,7 @@ struct Dates {
 }
 
 impl Dates {
-    fn shown(&self, column: Column) -> Option<Moment> {
+    pub(super) fn shown(&self, column: Column) -> Option<Moment> {
         let said = match column {
             Column::StartDate => self.start,
             Column::EndDate => return self.end.or(Some(NO_END)),
@@ -221,8 +222,10 @@ pub struct MarketEntry {
 /// Everything in the catalog.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Catalog {
-    events: Vec<Event>,
-    markets: Vec<Market>,
+    pub(super) events: Vec<Event>,
+    pub(super) markets: Vec<Market>,
+    pub(super) listed_events: Listed,
+    pub(super) listed_markets: Listed,
     event_ids: HashMap<String, u32>,
     event_slugs: Names,
     market_slugs: Names,
@@ -243,6 +246,8 @@ impl Default for Catalog {
         Self {
             events: Vec::new(),
             markets: Vec::new(),
+            listed_events: Listed::with_texts(&[Column::Slug, Column::Title, Column::Ticker]),
+            listed_markets: Listed::with_texts(&[Column::Slug, Column::Question]),
             event_ids: HashMap::new(),
             event_slugs: Names::default(),
             market_slugs: Names::default(),
@@ -339,10 +344,17 @@ impl Catalog {
         let event = &mut self.events[number as usize];
         self.event_slugs.change(number, &event.facts.slug, &facts.slug);
         self.event_creators.change(number, event.facts.creator.as_deref(), facts.creator.as_deref());
+        let end_before = event.facts.end;
         event.facts = facts;
         for ((shelf, items), spans) in self.shelves.iter_mut().zip(&mut event.items).zip(&event.facts.spans) {
             shelf.forget(source, items, texts);
             *items = shelf.mention(source, spans, texts);
+        }
+        self.note_event(number);
+        let event = &self.events[number as usize];
+        if event.facts.end != end_before {
+            // The end of those that name none.
+            event.markets.clone().into_iter().for_each(|market| self.note_market(market));
         }
     }
 
@@ -371,6 +383,7 @@ impl Catalog {
         let shelf = &mut self.shelves[ItemKind::Tag as usize];
         shelf.forget(source, &market.tags, texts);
         market.tags = shelf.mention(source, &market.facts.tag_spans, texts);
+        self.note_market(number);
         self.enter_event(number);
     }
 
@@ -392,6 +405,7 @@ impl Catalog {
     pub fn set_over(&mut self, number: u32, since: Option<TimeMs>) {
         self.leave_event(number);
         self.markets[number as usize].over = since;
+        self.note_market(number);
         self.enter_event(number);
     }
 
@@ -400,9 +414,13 @@ impl Catalog {
         let market = &mut self.markets[number as usize];
         market.traded = market.traded.saturating_add(volume);
         market.tape.push((time, market.traded));
-        if let Some(event) = market.event {
-            let event = &mut self.events[event as usize];
+        self.listed_markets.traded(number, time);
+        self.listed_markets.set(number, Column::Volume, market.volume());
+        if let Some(number) = market.event {
+            let event = &mut self.events[number as usize];
             event.traded = event.traded.saturating_add(volume);
+            self.listed_events.traded(number, time);
+            self.listed_events.set(number, Column::Volume, event.volume());
         }
     }
 
@@ -410,19 +428,25 @@ impl Catalog {
     pub fn set_resting(&mut self, number: u32, resting: u128) {
         let market = &mut self.markets[number as usize];
         let old = std::mem::replace(&mut market.resting, resting);
-        if let Some(event) = market.event {
-            let event = &mut self.events[event as usize];
+        self.listed_markets.set(number, Column::Liquidity, market.liquidity());
+        if let Some(number) = market.event {
+            let event = &mut self.events[number as usize];
             event.resting = event.resting - old + resting;
+            self.listed_events.set(number, Column::Liquidity, event.liquidity());
         }
     }
 
     /// The date of a market that is shown in a column, by which lists are ordered and narrowed as well.
     #[must_use]
     pub fn date_of_market(&self, number: u32, column: Column) -> Option<Moment> {
+        self.dates_of_market(number).shown(column)
+    }
+
+    pub(super) fn dates_of_market(&self, number: u32) -> Dates {
         let market = self.market(number);
         let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
         let (end, closed_at) = (self.end_of_market(number), closed_at.or(market.over.map(moment_of)));
-        Dates { start, end, creation: None, created, updated, closed_at, added: market.added }.shown(column)
+        Dates { start, end, creation: None, created, updated, closed_at, added: market.added }
     }
 
     /// When a market ends, by its own text or else by its event's; none if neither says.
@@ -449,10 +473,10 @@ impl Catalog {
 
     fn leave_event(&mut self, number: u32) {
         let market = &self.markets[number as usize];
-        let Some(event) = market.event else {
+        let Some(holder) = market.event else {
             return;
         };
-        let event = &mut self.events[event as usize];
+        let event = &mut self.events[holder as usize];
         if event.markets.remove(&number) {
             if let Some(since) = market.over {
                 event.over.remove(&(since, number));
@@ -460,15 +484,16 @@ impl Catalog {
             event.imported = event.imported.saturating_sub(market.facts.volume);
             event.traded -= market.traded;
             event.resting -= market.resting;
+            self.note_event(holder);
         }
     }
 
     fn enter_event(&mut self, number: u32) {
         let market = &self.markets[number as usize];
-        let Some(event) = market.event else {
+        let Some(holder) = market.event else {
             return;
         };
-        let event = &mut self.events[event as usize];
+        let event = &mut self.events[holder as usize];
         if event.markets.insert(number) {
             if let Some(since) = market.over {
                 event.over.insert((since, number));
@@ -476,57 +501,15 @@ impl Catalog {
             event.imported = event.imported.saturating_add(market.facts.volume);
             event.traded += market.traded;
             event.resting += market.resting;
-        }
-    }
-
-    /// An event's value in one column.
-    pub(super) fn value_of_event(&self, number: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
-        let event = self.event(number);
-        let facts = &event.facts;
-        match column {
-            Column::Id => Some(id_value(&facts.id)),
-            Column::Question => None,
-            Column::Slug => Value::of_text(&facts.slug),
-            Column::Title => Value::of_text(&facts.title),
-            Column::Ticker => Value::of_text(&facts.ticker),
-            Column::StartDate
-            | Column::EndDate
-            | Column::CreationDate
-            | Column::CreatedAt
-            | Column::UpdatedAt
-            | Column::ClosedTime => event.date(column).map(|date| Value::Number(date.0)),
-            Column::Volume => amount(event.volume()),
-            Column::Volume24hr => amount(self.volume_of_day(event, now)),
-            Column::Liquidity => amount(event.liquidity()),
-            Column::Competitive => facts.competitive.and_then(amount),
-        }
-    }
-
-    /// A market's value in one column.
-    pub(super) fn value_of_market(&self, number: u32, column: Column, now: TimeMs) -> Option<Value<'_>> {
-        let market = self.market(number);
-        let facts = &market.facts;
-        match column {
-            Column::Id => Some(Value::Number(market.id)),
-            Column::Title | Column::Ticker | Column::CreationDate => None,
-            Column::Slug => Value::of_text(&facts.slug),
-            Column::Question => Value::of_text(&facts.question),
-            Column::StartDate
-            | Column::EndDate
-            | Column::CreatedAt
-            | Column::UpdatedAt
-            | Column::ClosedTime => self.date_of_market(number, column).map(|date| Value::Number(date.0)),
-            Column::Volume => amount(market.volume()),
-            Column::Volume24hr => amount(market.volume_of_day(now)),
-            Column::Liquidity => amount(market.liquidity()),
-            Column::Competitive => facts.competitive.and_then(amount),
+            self.listed_events.traded(holder, self.listed_markets.last_trade(number));
+            self.note_event(holder);
         }
     }
 }
 
-#[allow(clippy::unnecessary_wraps, reason = "one type for all columns")]
-fn amount(amount: u64) -> Option<Value<'static>> {
-    Some(Value::Number(amount))
+/// The moment up to which trades are no longer of the last 24 hours.
+pub(super) const fn day_before(now: TimeMs) -> TimeMs {
+    TimeMs(now.0.saturating_sub(DAY_MS))
 }
 
 /// Rows by name. A slug should name one row; if it names several, all are found.

@@ -7,69 +7,11 @@
 //!
 //! [`page_of`] cuts a page out of any list without sorting the list.
 
+use super::value::{KeptValue, Lead, Value};
 use std::cmp::Ordering;
 
 /// The most columns that one order may name.
 pub const ORDER_COLUMNS_MAX: usize = 3;
-
-/// A [`Value`] that is kept: an id as lists are ordered by it, or what a mark says of its row.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(super) enum KeptValue {
-    /// A number.
-    Number(u64),
-    /// Any other.
-    Text(String),
-}
-
-impl KeptValue {
-    /// The key of an id.
-    pub(super) fn of(id: &str) -> Self {
-        Self::from(id_value(id))
-    }
-
-    fn value(&self) -> Value<'_> {
-        match self {
-            Self::Number(number) => Value::Number(*number),
-            Self::Text(text) => Value::Text(text),
-        }
-    }
-}
-
-impl From<Value<'_>> for KeptValue {
-    fn from(value: Value<'_>) -> Self {
-        match value {
-            Value::Number(number) => Self::Number(number),
-            Value::Text(text) => Self::Text(text.to_owned()),
-        }
-    }
-}
-
-/// An id as a value to compare: in the order of [`KeptValue`].
-pub(super) fn id_value(id: &str) -> Value<'_> {
-    let is_number = !id.is_empty() && id.bytes().all(|byte| byte.is_ascii_digit());
-    match id.parse::<u64>() {
-        Ok(number) if is_number => Value::Number(number),
-        _ => Value::Text(id),
-    }
-}
-
-/// One row's value in one column.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value<'a> {
-    /// A number, an amount or an instant.
-    Number(u64),
-    /// A text, compared by its bytes.
-    Text(&'a str),
-}
-
-impl<'a> Value<'a> {
-    /// A column's text; none if it is empty. Only its beginning counts: a mark has it, in hexadecimal, and stands in a
-    /// request's line.
-    pub(super) fn of_text(text: &'a str) -> Option<Self> {
-        const COMPARED_BYTES: usize = 512;
-        (!text.is_empty()).then(|| Self::Text(&text[..text.floor_char_boundary(COMPARED_BYTES)]))
-    }
-}
 
 /// What a list can be ordered by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -90,6 +32,13 @@ pub enum Column {
     Volume24hr,
     Liquidity,
     Competitive,
+}
+
+impl Column {
+    /// Whether its values are texts, of which two may begin alike. (So may ids, by which equal values are told apart.)
+    const fn has_texts(self) -> bool {
+        matches!(self, Self::Slug | Self::Title | Self::Ticker | Self::Question)
+    }
 }
 
 /// The names of columns, and the columns that they mean.
@@ -166,6 +115,15 @@ pub enum Direction {
     Descending,
     /// Smallest first.
     Ascending,
+}
+
+impl Direction {
+    const fn turned(self, order: Ordering) -> Ordering {
+        match self {
+            Self::Ascending => order,
+            Self::Descending => order.reverse(),
+        }
+    }
 }
 
 /// Where a page begins.
@@ -277,9 +235,14 @@ impl Page {
         initial.into_iter().chain([sign]).chain(columns).chain(['.']).collect()
     }
 
+    /// The column that orders first.
+    pub(super) fn first(&self) -> Column {
+        self.columns.first().copied().unwrap_or(Column::Id)
+    }
+
     /// True if the list is in the order of ids.
     pub(super) fn is_by_id(&self) -> bool {
-        self.columns.first().is_none_or(|column| *column == Column::Id)
+        self.first() == Column::Id
     }
 
     /// The page of `rows`, which come in the order of ids, ascending.
@@ -305,30 +268,51 @@ impl Page {
         rows.filter(|row| passes(*row)).skip(skip).take(self.limit).collect()
     }
 
-    /// The page of `rows`, which come in any order, as [`page_of`] cuts it.
+    /// The page of `rows`, which come in any order, as [`page_of`] cuts it. A row's values are asked for only where its
+    /// lead, that of its value in the [first](Self::first) column, does not tell.
     pub(super) fn sort<'a>(
         &self,
         rows: impl Iterator<Item = u32>,
+        lead: impl Fn(u32) -> Lead,
         id: impl Fn(u32) -> Value<'a>,
         value: impl Fn(u32, Column) -> Option<Value<'a>>,
     ) -> Vec<u32> {
-        let compare = |one: &(Keys<'_>, u32), other: &(Keys<'_>, u32)| {
-            one.0.compare(&other.0, self.columns.len(), self.direction).then(one.1.cmp(&other.1))
-        };
-        let keyed = |row: u32| {
+        let keys = |row: u32| {
             let mut values = [None; ORDER_COLUMNS_MAX];
             for (place, column) in values.iter_mut().zip(&self.columns) {
                 *place = value(row, *column);
             }
-            (Keys { values, id: id(row) }, row)
+            Keys { values, id: id(row) }
+        };
+        // Very many rows may have the same number: those that nobody traded today.
+        let leads_are_values = self.columns.len() <= 1 && !self.first().has_texts();
+        let compare = |(one, one_row): &(Lead, u32), (other, other_row): &(Lead, u32)| {
+            let alike = || {
+                if leads_are_values {
+                    self.direction.turned(id(*one_row).cmp(&id(*other_row)))
+                } else {
+                    self.compare(&keys(*one_row), &keys(*other_row))
+                }
+            };
+            one.cmp(other).then_with(alike).then(one_row.cmp(other_row))
         };
         let (offset, last) = match &self.begin {
             Begin::Offset(offset) => (usize::try_from(*offset).unwrap_or(usize::MAX), None),
             Begin::After(last) => (0, Some((last.keys(id(last.row)), last.row))),
         };
-        let behind = |row: &(Keys<'_>, u32)| last.as_ref().is_none_or(|last| compare(last, row).is_lt());
-        let page = page_of(rows.map(keyed).filter(behind), offset, self.limit, compare);
-        page.into_iter().map(|(_, row)| row).collect()
+        let last = last.map(|(keys, row)| (keys.lead(&self.columns).turned(self.direction), keys, row));
+        let behind = |(lead, row): &(Lead, u32)| {
+            last.as_ref().is_none_or(|(last_lead, last_keys, last_row)| {
+                let by_lead = last_lead.cmp(lead);
+                by_lead.then_with(|| self.compare(last_keys, &keys(*row))).then(last_row.cmp(row)).is_lt()
+            })
+        };
+        let led = rows.map(|row| (lead(row).turned(self.direction), row));
+        page_of(led.filter(behind), offset, self.limit, compare).into_iter().map(|(_, row)| row).collect()
+    }
+
+    fn compare(&self, one: &Keys<'_>, other: &Keys<'_>) -> Ordering {
+        one.compare(other, self.columns.len(), self.direction)
     }
 }
 
@@ -403,11 +387,13 @@ struct Keys<'a> {
 }
 
 impl Keys<'_> {
+    /// The lead of the first of its values, of the id if there are no columns.
+    fn lead(&self, columns: &[Column]) -> Lead {
+        Lead::of(if columns.is_empty() { Some(self.id) } else { self.values[0] })
+    }
+
     fn compare(&self, other: &Self, columns: usize, direction: Direction) -> Ordering {
-        let turned = |order: Ordering| match direction {
-            Direction::Ascending => order,
-            Direction::Descending => order.reverse(),
-        };
+        let turned = |order| direction.turned(order);
         for (here, there) in self.values.iter().zip(&other.values).take(columns) {
             let order = match (here, there) {
                 (Some(here), Some(there)) => turned(here.cmp(there)),
@@ -425,13 +411,6 @@ impl Keys<'_> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn ids_compare_as_numbers_where_they_are() {
-        let mut ids = ["b", "10", "9", "a", "", "+1", "99999999999999999999"].map(KeptValue::of);
-        ids.sort();
-        assert_eq!(ids, ["9", "10", "", "+1", "99999999999999999999", "a", "b"].map(KeptValue::of));
-    }
-
     /// Rows 0.. with these values; ids go up with the row.
     fn sorted(values: &[Option<u64>], direction: Direction, offset: u64, limit: usize) -> Vec<u32> {
         paged(values, &Page { columns: vec![Column::Volume], direction, begin: Begin::Offset(offset), limit })
@@ -439,7 +418,9 @@ mod tests {
 
     fn paged(values: &[Option<u64>], page: &Page) -> Vec<u32> {
         let rows = 0..u32::try_from(values.len()).expect("few");
-        page.sort(rows, |row| Value::Number(row.into()), |row, _| values[row as usize].map(Value::Number))
+        let value = |row: u32, _| values[row as usize].map(Value::Number);
+        let lead = |row| Lead::of(value(row, page.first()));
+        page.sort(rows, lead, |row| Value::Number(row.into()), value)
     }
 
     #[test]

@@ -6,10 +6,11 @@
 
 use std::collections::BTreeSet;
 
-use super::Moment;
+use super::listed::{Listed, Wanted};
 use super::model::{Catalog, Event, Market};
-use super::order::{Column, Direction, Mark, Page, Value, id_value};
+use super::order::{Column, Direction, Mark, Page};
 use super::shelf::Item;
+use super::value::{Lead, Value, id_value};
 use crate::domain::{ItemKind, TimeMs};
 
 /// A range, both ends included; `None` is an open end. A row without a value is only in the range
@@ -73,26 +74,34 @@ impl Catalog {
     /// One page of the events that pass.
     #[must_use]
     pub fn list_events(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
-        let passes = |event: u32| self.event_passes(event, filter);
-        let id = |event: u32| id_value(&self.event(event).facts.id);
+        let (wanted, asks_more) = (Wanted::of(filter), filter.asks_more());
+        let passes = |event: u32| {
+            self.listed_events.has(event, wanted) && (!asks_more || self.event_passes(event, filter))
+        };
+        let id = |event: u32| self.id_of_event(event);
+        let lead = self.leads_of_events(page.first(), now);
         let value = |event, column| self.value_of_event(event, column, now);
         match self.events_to_look_at(filter) {
-            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
+            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), lead, id, value),
             None if page.is_by_id() => page.cut(self.event_order.iter().map(|(_, row)| *row), passes),
-            None => page.sort((0..count(self.events())).filter(|row| passes(*row)), id, value),
+            None => page.sort((0..count(self.events())).filter(|row| passes(*row)), lead, id, value),
         }
     }
 
     /// One page of the markets that pass.
     #[must_use]
     pub fn list_markets(&self, filter: &Filter, page: &Page, now: TimeMs) -> Vec<u32> {
-        let passes = |market: u32| self.market_passes(market, filter);
-        let id = |market: u32| Value::Number(self.market(market).id);
+        let (wanted, asks_more) = (Wanted::of(filter), filter.asks_more());
+        let passes = |market: u32| {
+            self.listed_markets.has(market, wanted) && (!asks_more || self.market_passes(market, filter))
+        };
+        let id = |market: u32| self.id_of_market(market);
+        let lead = self.leads_of_markets(page.first(), now);
         let value = |market, column| self.value_of_market(market, column, now);
         match self.markets_to_look_at(filter) {
-            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), id, value),
+            Some(rows) => page.sort(rows.into_iter().filter(|row| passes(*row)), lead, id, value),
             None if page.is_by_id() => page.cut(self.market_order.iter().map(|(_, row)| *row), passes),
-            None => page.sort((0..count(self.markets())).filter(|row| passes(*row)), id, value),
+            None => page.sort((0..count(self.markets())).filter(|row| passes(*row)), lead, id, value),
         }
     }
 
@@ -113,7 +122,8 @@ impl Catalog {
     #[must_use]
     pub fn newest_of(&self, events: impl Iterator<Item = u32>, limit: usize) -> Vec<u32> {
         let first = Page { direction: Direction::Descending, limit, ..Page::default() };
-        let mut newest = first.sort(events, |event| id_value(&self.event(event).facts.id), |_, _| None);
+        let lead = |event| Lead::of(Some(self.id_of_event(event)));
+        let mut newest = first.sort(events, lead, |event| self.id_of_event(event), |_, _| None);
         newest.reverse();
         newest
     }
@@ -139,7 +149,7 @@ impl Catalog {
                 _ => None,
             }
         };
-        page.sort(rows.filter(|row| passes(*row)), id, value)
+        page.sort(rows.filter(|row| passes(*row)), |row| Lead::of(value(row, page.first())), id, value)
     }
 
     /// The series that recur as often as `recurrence` says, in any case of letters.
@@ -248,48 +258,57 @@ impl Catalog {
             .or_else(|| few(self.markets_with_creator(filter.creator.as_deref()?), self.markets().len()))
     }
 
+    /// Whether an event passes what a filter asks besides flags.
     fn event_passes(&self, number: u32, filter: &Filter) -> bool {
+        // The event itself lies elsewhere, so it is looked at last.
         let event = self.event(number);
-        let facts = &event.facts;
-        let tagged = |tags: &BTreeSet<u32>| event.tags().iter().any(|tag| tags.contains(tag));
+        let tagged =
+            |tags: &BTreeSet<u32>| !tags.is_empty() && event.tags().iter().any(|tag| tags.contains(tag));
         let in_series = |all: &BTreeSet<u32>| event.series().iter().any(|one| all.contains(one));
-        is(filter.active, !facts.inactive)
-            && is(filter.closed, event.is_closed())
-            && is(filter.archived, facts.archived)
-            && is(filter.featured, facts.featured)
-            && is(filter.cyom, facts.cyom)
+        filter.ranges_hold(&self.listed_events, number)
             && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)
             && filter.series.iter().all(in_series)
-            && filter.volume.holds(Some(event.volume()))
-            && filter.liquidity.holds(Some(event.liquidity()))
-            && filter.start.holds(micros(event.date(Column::StartDate)))
-            && filter.end.holds(micros(event.date(Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.event_is_of(event, creator))
     }
 
+    /// Whether a market passes what a filter asks besides flags.
     fn market_passes(&self, number: u32, filter: &Filter) -> bool {
+        // The market and its event lie elsewhere, so they are looked at last.
         let market = self.market(number);
-        let facts = &market.facts;
-        // The event is only looked at where tags are asked for: it lies elsewhere.
         let of_event = || market.event.map_or(&[][..], |event| self.event(event).tags());
         let tagged = |tags: &BTreeSet<u32>| {
             !tags.is_empty() && market.tags().iter().chain(of_event()).any(|tag| tags.contains(tag))
         };
-        is(filter.active, !facts.inactive)
-            && is(filter.closed, market.is_closed())
-            && is(filter.archived, facts.archived)
-            && is(filter.featured, facts.featured)
-            && is(filter.cyom, facts.cyom)
-            && is(filter.mirror, facts.mirror)
+        filter.ranges_hold(&self.listed_markets, number)
             && filter.events.as_ref().is_none_or(|all| market.event.is_some_and(|event| all.contains(&event)))
             && filter.tags.iter().all(tagged)
             && !tagged(&filter.without_tags)
-            && filter.volume.holds(Some(market.volume()))
-            && filter.liquidity.holds(Some(market.liquidity()))
-            && filter.start.holds(micros(self.date_of_market(number, Column::StartDate)))
-            && filter.end.holds(micros(self.date_of_market(number, Column::EndDate)))
             && filter.creator.as_ref().is_none_or(|creator| self.market_is_of(market, creator))
+    }
+}
+
+impl Filter {
+    /// Whether it asks for more than flags.
+    fn asks_more(&self) -> bool {
+        let Self { tags, without_tags, series, events, creator, volume, liquidity, start, end, .. } = self;
+        let has_sets = !(tags.is_empty() && without_tags.is_empty() && series.is_empty());
+        let has_ranges =
+            [volume, liquidity, start, end].into_iter().any(|range| *range != Between::default());
+        has_sets || has_ranges || events.is_some() || creator.is_some()
+    }
+
+    /// Whether a row is in the ranges of all columns that have one.
+    fn ranges_hold(&self, listed: &Listed, row: u32) -> bool {
+        let ranges = [
+            (self.volume, Column::Volume),
+            (self.liquidity, Column::Liquidity),
+            (self.start, Column::StartDate),
+            (self.end, Column::EndDate),
+        ];
+        ranges
+            .into_iter()
+            .all(|(range, column)| range == Between::default() || range.holds(listed.number(row, column)))
     }
 }
 
@@ -311,14 +330,6 @@ fn item_names(item: &Item, creator: &str) -> bool {
 fn market_names(market: &Market, creator: &str) -> bool {
     let names = [&market.facts.creator, &market.facts.submitted_by];
     names.into_iter().flatten().any(|name| name.eq_ignore_ascii_case(creator))
-}
-
-fn is(wanted: Option<bool>, found: bool) -> bool {
-    wanted.is_none_or(|wanted| wanted == found)
-}
-
-fn micros(moment: Option<Moment>) -> Option<u64> {
-    moment.map(|moment| moment.0)
 }
 
 fn count<T>(rows: &[T]) -> u32 {

@@ -12,8 +12,8 @@ use std::collections::btree_map::{BTreeMap, Entry};
 use std::collections::{BTreeSet, HashMap};
 
 use super::fields::{Part, as_text, parts};
-use super::order::KeptValue;
 use super::sheet::{self, Form, Sheet, Span};
+use super::value::KeptValue;
 use super::{EVENT_KEY_BYTES_MAX, Moment};
 use crate::domain::{ItemKind, TimeMs};
 

@@ -9,7 +9,7 @@ use super::index::Document;
 use super::words::{self, Wanted};
 use super::{EventText, Hit, MarketText, Weight};
 use crate::catalog::fields::{Fields, as_text, items};
-use crate::catalog::order::KeptValue;
+use crate::catalog::value::KeptValue;
 use std::cmp::Ordering;
 
 /// The number of an event, or of a market without one, among all hits.

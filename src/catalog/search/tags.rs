@@ -3,7 +3,7 @@
 
 use super::words::{self, Edits, Wanted};
 use super::{FoundTag, TagText};
-use crate::catalog::order::KeptValue;
+use crate::catalog::value::KeptValue;
 use std::cmp::Reverse;
 
 #[derive(Debug)]
