@@ -16,10 +16,10 @@
 //!   came, because the contract wants every date. An **end** is never made up so: a market whose text
 //!   names none ends with its event, and what nobody named an end for ends at [`NO_END`]. Lists show,
 //!   order by and narrow by the same date.
-//!   The time of closing is the text's, else that of the closing here: for an event, that of its
-//!   last market.
-//! - A market is **closed** if it is over ([`Closing`](super::Closing)), an event if its text says so, or if it has
-//!   markets and all of them are.
+//!   The time of closing is the text's, else that of the closing here, for an event that of its last market. What its
+//!   text calls closed and is open here has none.
+//! - A market is **closed** if it is over ([`Closing`](super::Closing)), an event if all of its markets are, and one
+//!   without markets if its text says so. So an event whose market was opened again is open, whatever its text says.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -83,14 +83,15 @@ impl Event {
     #[must_use]
     pub fn date(&self, column: Column) -> Option<Moment> {
         let EventFacts { start, end, creation, created, updated, closed_at, .. } = self.facts;
-        let closed_at = closed_at.or(self.over_since().map(moment_of));
+        let was_opened = self.facts.closed && !self.is_closed();
+        let closed_at = closed_at.or(self.over_since().map(moment_of)).filter(|_| !was_opened);
         Dates { start, end, creation, created, updated, closed_at, added: self.added }.shown(column)
     }
 
     /// True if nothing of it is open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        self.facts.closed || self.over_since().is_some()
+        if self.markets.is_empty() { self.facts.closed } else { self.over_since().is_some() }
     }
 
     /// When the last of its markets was closed; `None` while one is open, and without markets.
@@ -445,7 +446,9 @@ impl Catalog {
     pub(super) fn dates_of_market(&self, number: u32) -> Dates {
         let market = self.market(number);
         let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
-        let (end, closed_at) = (self.end_of_market(number), closed_at.or(market.over.map(moment_of)));
+        let was_opened = market.facts.closed && market.over.is_none();
+        let closed_at = closed_at.or(market.over.map(moment_of)).filter(|_| !was_opened);
+        let end = self.end_of_market(number);
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }
     }
 

@@ -366,7 +366,7 @@ impl Plain {
         Row {
             number: number(at),
             id: text["id"].as_str().expect("an id").parse().expect("a number"),
-            closed: text["closed"] == true || (!rows.is_empty() && all_closed),
+            closed: if rows.is_empty() { text["closed"] == true } else { all_closed },
             closing: rows.iter().filter(|_| all_closed).filter_map(|row| row.closing).max(),
             volume: text["volume"].as_u64().map_or(imported, |volume| volume * 1_000_000) + traded,
             day: rows.iter().map(|row| row.day).sum(),

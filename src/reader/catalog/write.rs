@@ -453,13 +453,15 @@ fn write_missing(
     }
 }
 
-/// A date from the text, else as known here; nothing if there is none.
+/// A date as the text says it, else as known here; nothing if there is none.
 fn write_date(json: &mut Writer<'_>, name: &'static str, said: &str, date: Option<Moment>) {
-    if !said.is_empty() {
-        json.key(name).raw(said.as_bytes());
-    } else if let Some(date) = date {
-        json.key(name).instant(date.in_ms());
-    }
+    let Some(date) = date else { return };
+    json.key(name);
+    if said.is_empty() {
+        json.instant(date.in_ms())
+    } else {
+        json.raw(said.as_bytes())
+    };
 }
 
 /// Metadata: always in the whole form, in a list's item only if the text has some.

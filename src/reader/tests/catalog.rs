@@ -219,3 +219,23 @@ fn a_market_is_over_since_it_was_closed_and_not_since_it_was_only_put_away() {
         }
     }
 }
+
+/// The operator undoes a wrong closing.
+#[test]
+fn what_was_opened_again_is_open_in_lists_whatever_the_texts_say() {
+    const OVER: &str = r#""closed":true,"closedTime":"2025-05-05T00:00:00Z""#;
+    let mut exchange = Exchange::opened();
+    let event = format!(r#"{{"id":"77","slug":"weather","title":"Weather",{OVER}}}"#);
+    exchange.says(EventText { time: TimeMs(1), event: 0, text: event });
+    let text = format!(r#"{{"question":"Will it rain?","slug":"rain",{OVER}}}"#);
+    exchange.says(MarketText { time: exchange.time(), market: RAIN, event: Some(0), text });
+    for (mode, closed) in [(Mode::Closed, true), (Mode::Open, false), (Mode::Closed, true)] {
+        exchange.says(MarketMode { time: exchange.time(), market: RAIN, mode });
+        let listed = exchange.reads(&format!("/events?closed={closed}&slug=weather"));
+        let market = exchange.reads("/markets/1000");
+        for shown in [&market, &market["events"][0], &listed[0], &exchange.reads("/events/77")] {
+            let time = closed.then_some("2025-05-05T00:00:00Z");
+            assert_eq!((&shown["closed"], shown["closedTime"].as_str()), (&closed.into(), time), "{mode:?}");
+        }
+    }
+}
