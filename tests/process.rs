@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::exchange::{Plan, binary, journal, outcry_succeeds, said};
+use common::exchange::{Plan, binary, journal, outcry, outcry_succeeds, said};
 use common::folder;
 use common::wire::Connection;
 use std::ffi::OsStr;
@@ -64,6 +64,13 @@ fn a_configuration_whose_exchange_is_not_there_begins_no_empty_one() {
     let text = said(&refused);
     assert!(!refused.status.success() && text.contains("has no exchange, neither a master secret"), "{text}");
     assert!(!data_dir.exists(), "{text}");
+    let checked = outcry(&["check", "--config", here[1]]);
+    let text = said(&checked);
+    assert!(!checked.status.success(), "{text}");
+    assert!(
+        text.contains("data_dir: ") && text.contains("has no exchange, neither a master secret"),
+        "{text}"
+    );
     // Without a configuration nothing says that there should be one.
     let new = plan.start();
     assert!(new.output().contains("began a new exchange in"), "{}", new.output());

@@ -129,8 +129,9 @@ fn work(core: &LoopPlan) -> LoopWork {
     }
 }
 
-/// Tries everything on this machine; takes about a second, for stolen time is measured over one.
-pub(crate) fn look(plan: &Plan) -> Probes {
+/// Tries everything on this machine for an exchange that `config`, if there is one, was written for; takes about a second,
+/// for stolen time is measured over one.
+pub(crate) fn look(plan: &Plan, config: Option<&Path>) -> Probes {
     let stat_before = std::fs::read_to_string("/proc/stat").ok();
     let began = Instant::now();
     // There may be two disks: answers wait for that of the segments.
@@ -142,7 +143,7 @@ pub(crate) fn look(plan: &Plan) -> Probes {
         ports: Ok(ports(plan)),
         lock: Ok(lock::refusal(&plan.data_dir, plan.log_path.as_deref())),
         journal: Ok(journal::refusal(&plan.data_dir, plan.log_path.as_deref()).map(|fault| fault.to_string())),
-        secret: Ok(secrets(plan)),
+        secret: Ok(secrets(plan, config)),
         disk: of_segments.as_deref().ok_or_else(no_folder).and_then(disk),
         free_bytes: folders.iter().try_fold(Some(u64::MAX), |least, folder| {
             let folder = folder.as_deref().ok_or_else(no_folder)?;
@@ -173,15 +174,18 @@ pub(crate) fn look(plan: &Plan) -> Probes {
     probes
 }
 
-/// Why a start would refuse the secrets, the operator's token among them, or a directory whose keys are public.
-fn secrets(plan: &Plan) -> Option<Refusal> {
+/// Why a start would refuse the secrets, the operator's token among them, a directory whose keys are public, or one
+/// without the exchange of its configuration.
+fn secrets(plan: &Plan, config: Option<&Path>) -> Option<Refusal> {
     const OPERATORS: &str = "the operator's token opens all that the operator may do, so nobody may guess it";
     const PUBLIC: &str = "who knows an account's key can trade and withdraw with it";
+    const EMPTY: &str = "an empty exchange would take the place of the one that is meant";
     let (data_dir, chain_id) = (&plan.data_dir, Some(plan.chain_id));
     let because = |why| move |fault| Refusal { fault, why };
     let token_counts = admin::token_of_environment().is_none();
     let devs = mark::refuse_devs(data_dir).err().map(because(PUBLIC));
-    devs.or_else(|| admin::chosen_token().err().map(because(OPERATORS)))
+    devs.or_else(|| secret::refuse_none(data_dir, config?).err().map(because(EMPTY)))
+        .or_else(|| admin::chosen_token().err().map(because(OPERATORS)))
         .or_else(|| secret::fault_of_master(data_dir, chain_id).map(because(Refusal::OTHER_MASTER)))
         .or_else(|| secret::fault_of_token(data_dir).filter(|_| token_counts).map(because(OPERATORS)))
 }
