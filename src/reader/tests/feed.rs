@@ -4,6 +4,9 @@ use crate::journal::layout::order::FILLS_MAX;
 use crate::journal::layout::{MarketMode, TickChanged};
 use serde_json::json;
 
+mod accounts;
+mod again;
+
 const FIRST: u32 = 0;
 const SECOND: u32 = 1;
 
