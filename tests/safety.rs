@@ -9,6 +9,8 @@
 mod common;
 #[path = "safety/lost.rs"]
 mod lost;
+#[path = "safety/told.rs"]
+mod told;
 
 use common::exchange::{Exchange, Market, Plan};
 use common::folder;
