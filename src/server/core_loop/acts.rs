@@ -148,3 +148,33 @@ fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::idle::tests::one_loop;
+    use super::*;
+    use crate::server::threads::thread::Turns;
+
+    #[test]
+    fn a_disk_that_gets_full_leaves_cancels_and_opens_nothing_that_is_closed() {
+        let data = tempfile::tempdir().expect("a directory");
+        let (_running, mut cores) = one_loop(&data);
+        let core = &mut cores[0];
+        let rests = |core: &mut CoreLoop| while core.turn() && !core.rests() {};
+        for (before, then) in [
+            (Mode::Open, Mode::CancelOnly),
+            (Mode::PostOnly, Mode::CancelOnly),
+            (Mode::CancelOnly, Mode::CancelOnly),
+            (Mode::Closed, Mode::Closed),
+        ] {
+            rests(core);
+            let now = core.now;
+            let trade = core.trade.as_mut().expect("it has recovered");
+            trade.own_registrar().set_exchange_mode(now, before).expect("there is room");
+            cancels_only(core);
+            rests(core);
+            let trade = core.trade.as_ref().expect("it has recovered");
+            assert_eq!(trade.registry.exchange_mode(), then, "{before:?}");
+        }
+    }
+}

@@ -280,9 +280,9 @@ impl CoreLoop {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
-    use crate::server::connections::connection::KEPT_BYTES_MAX;
+    use crate::server::connections::connection::{Connection, KEPT_BYTES_MAX};
     use crate::server::plan::{Start, plan_on};
     use crate::server::process::clock::Clock;
     use crate::server::process::start::{Running, start_but};
@@ -293,7 +293,7 @@ mod tests {
 
     /// A server whose only loop the caller turns.
     #[allow(clippy::vec_box, reason = "a loop is too large to be moved about")]
-    fn one_loop(data: &tempfile::TempDir) -> (Running, Vec<Box<CoreLoop>>) {
+    pub(in crate::server::core_loop) fn one_loop(data: &tempfile::TempDir) -> (Running, Vec<Box<CoreLoop>>) {
         let dev = Start { dev: true, ..Start::default() };
         let mut plan = plan_on(&options(data, 1), dev, &[0]).expect("a plan");
         // A turn with nothing to do must come back.
@@ -340,6 +340,10 @@ mod tests {
     fn a_server_that_leaves_answers_what_has_come_and_cuts_off_nobody_who_sends_more() {
         const ASKS: &str = "GET /time HTTP/1.1\r\nHost: a\r\n\r\n";
         const CLOSES: &str = "GET /time HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+        const PROMISE: &str = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+        let order = |method: &str, header: &str| {
+            format!("{method} /order HTTP/1.1\r\nHost: a\r\n{header}Content-Length: 2\r\n\r\n{{}}")
+        };
         let whole_buffer = {
             let head = |body: usize| {
                 format!("POST /midpoints HTTP/1.1\r\nHost: a\r\nContent-Length: {body}\r\n\r\n")
@@ -354,6 +358,11 @@ mod tests {
             (format!("{CLOSES}{ASKS}"), "200 close"),
             // What comes behind one that fills the buffer has not been received when that is answered.
             (format!("{whole_buffer}{ASKS}"), "200 close"),
+            // Nobody is promised any more that orders leave with the connection, so none is taken on that promise; and
+            // what cancels, or promises nothing, is judged as ever.
+            (order("POST", PROMISE), "425 close"),
+            (order("POST", ""), "401 close"),
+            (order("DELETE", PROMISE), "401 close"),
             // What is not whole when no more is taken is refused.
             (format!("{ASKS}{}", &ASKS[..20]), "200, 503 close"),
         ] {
@@ -380,6 +389,82 @@ mod tests {
                 })
                 .collect();
             assert_eq!(told.join(", "), answers, "{sent:?}");
+        }
+    }
+
+    /// What makes a connection a stream.
+    pub(in crate::server::core_loop) fn upgrade(path: &str) -> Vec<u8> {
+        let asks = format!(
+            "GET {path} HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+        );
+        asks.into_bytes()
+    }
+
+    /// Looks at a loop's only connection.
+    fn with_client<T>(core: &mut CoreLoop, look: impl FnOnce(&mut Connection) -> T) -> T {
+        let [slot] = core.connections.occupied_slots()[..] else { panic!("one client") };
+        let mut connection = core.connections.take(slot).expect("it is occupied");
+        let seen = look(&mut connection);
+        core.connections.put(slot, connection);
+        seen
+    }
+
+    #[test]
+    fn a_request_that_comes_byte_by_byte_has_the_time_of_one_that_stops() {
+        let data = tempfile::tempdir().expect("a directory");
+        let (running, mut cores) = one_loop(&data);
+        let core = &mut cores[0];
+        let mut client = TcpStream::connect(running.http()).expect("connects");
+        while core.connections.count() == 0 {
+            assert!(core.turn());
+        }
+        let (mut said, mut ends) = (0, Vec::new());
+        for piece in ["GET /time", "?", "a", "=", "b"] {
+            client.write_all(piece.as_bytes()).expect("writes");
+            said += piece.len();
+            let before_ms = core.elapsed_ms;
+            while core.elapsed_ms == before_ms
+                || with_client(core, |client| client.input.unread().len() < said || !client.partial)
+            {
+                assert!(core.turn());
+            }
+            ends.push(with_client(core, |client| client.read_by_ms));
+        }
+        assert_eq!(ends, [ends[0]; 5]);
+        assert!(ends[0] < core.elapsed_ms + core.shared.plan.limits.head_ms, "{ends:?}");
+    }
+
+    #[test]
+    fn a_client_that_reads_nothing_of_what_it_is_sent_is_let_go_in_its_time() {
+        // An answer of a hundred kilobytes or more, and a ping as long as one may be.
+        let asks = b"GET /openapi.json HTTP/1.1\r\nHost: a\r\n\r\n".to_vec();
+        let ping = [&b"\x89\xfd\0\0\0\0"[..], &[b'x'; 125]].concat();
+        for (first, then) in [(Vec::new(), asks), (upgrade("/ws/market"), ping)] {
+            let data = tempfile::tempdir().expect("a directory");
+            let (running, mut cores) = one_loop(&data);
+            let core = &mut cores[0];
+            let mut client = TcpStream::connect(running.http()).expect("connects");
+            client.write_all(&first).expect("writes");
+            client.set_nonblocking(true).expect("a setting");
+            while core.connections.count() == 0 {
+                assert!(core.turn());
+            }
+            let is_stream = !first.is_empty();
+            let (all, mut said) = (then.repeat(1 << 10), 0);
+            while with_client(core, |client| client.send_by_ms == u64::MAX) {
+                said += client.write(&all[said % then.len()..]).unwrap_or(0);
+                while core.turn() && !core.rests() {}
+            }
+            let now_ms = core.elapsed_ms;
+            let left_ms = with_client(core, |client| {
+                assert_eq!(client.stream.is_some(), is_stream);
+                std::mem::replace(&mut client.send_by_ms, now_ms).saturating_sub(now_ms)
+            });
+            assert!(left_ms <= core.shared.plan.limits.unsent_ms, "a stream: {is_stream}, {left_ms} ms");
+            core.sweep_idle_until_ms = 0;
+            while core.turn() && !core.rests() {}
+            assert_eq!(core.connections.count(), 0, "a stream: {is_stream}");
         }
     }
 }

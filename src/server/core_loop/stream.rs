@@ -493,3 +493,6 @@ fn say_close(connection: &mut Connection, code: u16, reason: &str) {
     let unread = connection.input.unread().len();
     connection.input.used(unread);
 }
+
+#[cfg(test)]
+mod tests;

@@ -340,6 +340,7 @@ impl Works {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::answer::WhyNot;
 
     #[test]
     fn a_request_is_decided_when_its_last_answer_came() {
@@ -388,6 +389,57 @@ mod tests {
         let last = works.begin(asker, Dialect::Poly, Form::Cancel);
         works.mark_wide(last);
         assert!(!works.has_room_for_wide(), "one was free, and that was taken");
+    }
+
+    #[test]
+    fn a_request_finds_nothing_in_its_place_of_the_one_before() {
+        let mut works = Works::new();
+        let asker = Asker { client: Client { slot: 1, generation: 2 }, number: 3, keep_alive: true };
+        let begin = |works: &mut Works| {
+            let place = works.begin(asker, Dialect::Poly, Form::Cancel);
+            let fresh = Work { serial: 0, ..std::mem::replace(works.work(place), Work::empty()) };
+            (place, format!("{fresh:?}"), fresh)
+        };
+        let (place, empty, fresh) = begin(&mut works);
+        *works.work(place) = fresh;
+        works.mark_wide(place);
+        let (id, work) = (OrderId([7; 32]), works.work(place));
+        work.items.push(Item { id: Some(id), outcome: Outcome::Open });
+        work.explained.push((0, Box::default()));
+        work.cancelled.push(id);
+        work.not_cancelled.push(NotCancelled { id, why: WhyNot::Gone });
+        work.looking.push(id);
+        work.unburied.push(id);
+        work.short = true;
+        work.replace = ReplaceEnd { kept_place: 1, replayed: true, ..ReplaceEnd::default() };
+        work.decided_at(Position(9));
+        works.expect(place);
+        works.came(place);
+        works.end();
+        let (again, found, _) = begin(&mut works);
+        assert_eq!((again, found), (place, empty));
+    }
+
+    #[test]
+    fn what_places_orders_may_do_so_until_it_is_decided() {
+        let mut works = Works::new();
+        let asker = Asker { client: Client { slot: 0, generation: 0 }, number: 0, keep_alive: true };
+        for (form, places) in [
+            (Form::Order, true),
+            (Form::Orders, true),
+            (Form::Replace, true),
+            (Form::Cancel, false),
+            (Form::Act, false),
+            (Form::Told, false),
+        ] {
+            let place = works.begin(asker, Dialect::Poly, form);
+            works.expect(place);
+            let name = works.name(place);
+            assert_eq!(works.may_place(name), places, "{form:?}");
+            works.came(place);
+            assert!(!works.may_place(name), "{form:?}");
+            works.end();
+        }
     }
 
     #[test]
