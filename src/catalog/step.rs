@@ -310,6 +310,8 @@ mod tests {
         for (said, here, names, step) in [
             (late.clone(), None, None, MarketStep::Keep),
             (late.clone(), None, new, MarketStep::Update(MarketUpdate { event: new, ..nothing() })),
+            (late.clone(), old, old, MarketStep::Keep),
+            (late.clone(), old, new, MarketStep::Update(MarketUpdate { event: new, ..nothing() })),
             (
                 format!(r#"{late}"slug":"r","#),
                 None,
@@ -326,6 +328,26 @@ mod tests {
         ] {
             let here = KnownMarket { event: here, ..known(&whole) };
             assert_eq!(market_step(&here, &only(&row(1, &said)), names), step, "{said} {names:?}");
+        }
+    }
+
+    #[test]
+    fn what_a_live_market_does_not_take_is_told_until_its_result_is_known() {
+        const OVER: &str = r#""updatedAt":"2026-01-01T00:00:00Z","orderPriceMinTickSize":0.001,"closed":true,
+            "outcomePrices":["1","0"],"#;
+        let (here, says) = (only(&row(1, "")), only(&row(1, OVER)));
+        for (mode, payout, told) in [
+            (Mode::Open, None, &[LIVE_TICK, LIVE_RESULT][..]),
+            (Mode::Closed, None, &[LIVE_TICK, LIVE_RESULT]),
+            (Mode::Resolved, says.payout, &[]),
+        ] {
+            let here = KnownMarket { mode, payout, is_live: true, ..known(&here) };
+            let MarketStep::Update(update) = market_step(&here, &says, None) else {
+                panic!("its text is another one: {}", says.text);
+            };
+            let kept: Vec<String> = update.kept.iter().map(ToString::to_string).collect();
+            assert_eq!(kept.len(), told.len(), "{mode:?}: {kept:?}");
+            assert!(kept.iter().zip(told).all(|(kept, told)| kept.ends_with(told)), "{mode:?}: {kept:?}");
         }
     }
 

@@ -10,6 +10,7 @@ struct Question {
     active: Option<bool>,
     closed: Option<bool>,
     archived: Option<bool>,
+    featured: Option<bool>,
     cyom: Option<bool>,
     slug: Option<u8>,
     tags: [Option<u8>; 2],
@@ -18,7 +19,9 @@ struct Question {
     recurrence: Option<&'static str>,
     event: Option<u8>,
     creator: Option<u8>,
-    volume_min: Option<u64>,
+    /// The least and the most of each.
+    volume: [Option<u64>; 2],
+    liquidity: [Option<u64>; 2],
     start_min: Option<u8>,
     column: Option<Column>,
     ascending: bool,
@@ -42,22 +45,29 @@ fn question() -> impl Strategy<Value = Question> {
     let rare = |upto: u8| prop::option::weighted(0.25, 0..upto);
     let flag = || prop::option::weighted(0.3, any::<bool>());
     (
-        (flag(), flag(), flag(), flag()),
+        [(); 5].map(|()| flag()),
         (rare(6), [rare(6), rare(6)], rare(6), rare(3), rare(8), rare(3)),
         (
-            prop::option::weighted(0.2, 0_u64..40_000_000),
+            [(); 2].map(|()| prop::option::weighted(0.2, 0_u64..40_000_000)),
+            [(); 2].map(|()| prop::option::weighted(0.2, 0_u64..400_000)),
             prop::option::weighted(0.2, prop::sample::select(vec!["daily", "weekly", "never"])),
             prop::option::weighted(0.2, 1_u8..28),
         ),
         (prop::option::of(columns), any::<bool>(), 0_u64..6, 1_usize..6),
     )
         .prop_map(
-            |(flags, named, (volume_min, recurrence, start_min), (column, ascending, offset, limit))| {
+            |(
+                flags,
+                named,
+                (volume, liquidity, recurrence, start_min),
+                (column, ascending, offset, limit),
+            )| {
                 Question {
-                    active: flags.0,
-                    closed: flags.1,
-                    archived: flags.2,
-                    cyom: flags.3,
+                    active: flags[0],
+                    closed: flags[1],
+                    archived: flags[2],
+                    featured: flags[3],
+                    cyom: flags[4],
                     slug: named.0,
                     tags: named.1,
                     without: named.2,
@@ -65,7 +75,8 @@ fn question() -> impl Strategy<Value = Question> {
                     recurrence,
                     event: named.4,
                     creator: named.5,
-                    volume_min,
+                    volume,
+                    liquidity,
                     start_min,
                     column,
                     ascending,
@@ -74,6 +85,14 @@ fn question() -> impl Strategy<Value = Question> {
                 }
             },
         )
+}
+
+const fn between([min, max]: [Option<u64>; 2]) -> Between {
+    Between { min, max }
+}
+
+fn is_between(([min, max], found): ([Option<u64>; 2], u64)) -> bool {
+    min.is_none_or(|min| min <= found) && max.is_none_or(|max| found <= max)
 }
 
 impl Question {
@@ -93,6 +112,7 @@ impl Question {
             active: self.active,
             closed: self.closed,
             archived: self.archived,
+            featured: self.featured,
             cyom: self.cyom,
             only: self.slug.map(slug),
             tags: self.tags.into_iter().flatten().map(tag).collect(),
@@ -108,7 +128,8 @@ impl Question {
             .collect(),
             events: self.event.filter(|_| !events).map(of_event),
             creator: self.creator.map(|creator| format!("c{creator}")),
-            volume: Between { min: self.volume_min, max: None },
+            volume: between(self.volume),
+            liquidity: between(self.liquidity),
             start: Between {
                 min: self.start_min.map(|day| Moment::parse(&january(day)).expect("a day").0),
                 max: None,
@@ -132,6 +153,7 @@ impl Question {
         is(self.active, row.text["active"] == true)
             && is(self.closed, row.closed)
             && is(self.archived, row.text["archived"] == true)
+            && is(self.featured, row.text["featured"] == true)
             && is(self.cyom, row.text["cyom"] == true)
             && self.slug.is_none_or(|slug| row.text["slug"] == format!("s{slug}"))
             && self.tags.into_iter().flatten().all(has)
@@ -143,7 +165,7 @@ impl Question {
                     .event
                     .is_none_or(|event| plain.markets[row.number as usize].event == Some(event.into())))
             && self.creator.is_none_or(|creator| row.creators.contains(&format!("C{creator}")))
-            && self.volume_min.is_none_or(|min| min <= row.volume)
+            && [(self.volume, row.volume), (self.liquidity, row.liquidity)].into_iter().all(is_between)
             && self.start_min.is_none_or(|day| january(day).as_str() <= row.start())
     }
 
