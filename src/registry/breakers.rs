@@ -267,4 +267,26 @@ mod tests {
         assert!(row.count(Shares(1_000_000), now));
         assert!(row.filled(now) <= Shares(9 * COUNT_MAX * UNIT));
     }
+
+    /// A quantity, and what is filled at one moment; only the last fill reaches it.
+    #[test]
+    fn a_breaker_trips_at_its_quantity_and_no_fill_before() {
+        let (most, share) = (QUANTITY_MAX.0, 1_000_000);
+        for (quantity, fills) in [
+            (1, &[1][..]),
+            (1_000, &[1_000]),
+            (1_500, &[1_000, 1]),
+            (2_001, &[1_000, 1_000, 1]),
+            (most, &[most]),
+            // More than a window counts.
+            (most, &[most - share, most]),
+        ] {
+            let row = BreakerRow::new(WalletNo(0), ApiKey::ZERO);
+            row.set(BreakerState { quantity: Shares(quantity), interval_ms: 1_000, tripped: false });
+            let now = TimeMs(1_700_000_000_000);
+            let tripped: Vec<bool> = fills.iter().map(|&fill| row.count(Shares(fill), now)).collect();
+            let last = (0..fills.len()).map(|index| index + 1 == fills.len());
+            assert!(tripped.iter().copied().eq(last), "{quantity}: {fills:?} trips {tripped:?}");
+        }
+    }
 }
