@@ -13,6 +13,7 @@ use crate::journal::frame::FIRST_POSITION;
 
 mod acts;
 mod entrance;
+mod guards;
 mod refusals;
 
 const NOW: TimeMs = TimeMs(1_700_000_000_000);

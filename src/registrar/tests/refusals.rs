@@ -1,7 +1,6 @@
 use super::*;
 use crate::catalog::TEXT_BYTES_MAX;
-use crate::domain::ApiKey;
-use crate::domain::BreakerState;
+use crate::domain::{ApiKey, BreakerState};
 use crate::registry::{BREAKERS_MAX, INTERVAL_MS_MAX, QUANTITY_MAX};
 use std::collections::BTreeSet;
 
@@ -21,11 +20,15 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
         Refusal::WalletsFull => {
             rig = Rig::with(5, 0, LOG_BYTES);
             rig.registrar.owner(NOW, address(1)).expect("three of five");
+            assert_eq!(rig.registrar.link(NOW, address(3), address(2)).map(drop), Err(refusal));
+            let mut three = Rig::with(3, 0, LOG_BYTES);
+            assert_eq!(three.registrar.link(NOW, address(3), address(2)).map(drop), Err(refusal));
             Box::new(|rig| rig.registrar.owner(NOW, address(2)).map(|_| ()))
         }
         Refusal::KeysFull => {
             rig = Rig::with(3, 0, LOG_BYTES);
             (1..4).for_each(|number| drop(rig.registrar.create_key(NOW, address(1), nonce(number))));
+            assert_eq!(rig.registrar.create_readonly_key(NOW, FIRST), Err(refusal));
             Box::new(|rig| rig.registrar.create_key(NOW, address(1), nonce(4)).map(|_| ()))
         }
         Refusal::MarketsFull => {
@@ -179,6 +182,10 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             let text = "x".repeat(TEXT_BYTES_MAX + 1);
             let longest = NewMarket { text: &text[1..], ..market(1) };
             rig.registrar.add_market(NOW, &longest).expect("the longest text fits a frame");
+            rig.registrar.add_event(NOW, "0", "{}").expect("room");
+            assert_eq!(rig.registrar.update_event(NOW, 0, &text), Err(refusal));
+            assert_eq!(rig.registrar.update_market(NOW, MarketNo(0), None, &text), Err(refusal));
+            assert_eq!(rig.registrar.put_item(NOW, ItemKind::Tag, "1", &text), Err(refusal));
             Box::new(move |rig| rig.registrar.add_event(NOW, "1", &text).map(|_| ()))
         }
         Refusal::LabelLength => {
@@ -221,8 +228,10 @@ fn provoke(refusal: Refusal) -> (Rig, LastAct) {
             ] {
                 assert_eq!(add(&mut rig, NewMarket { fee, ..market(1) }), Err(refusal));
             }
+            let dearest = FeeSchedule { rate: 1_000_000, exponent: 2, builder_share_bps: 9_000, ..free };
+            assert_eq!(add(&mut rig, NewMarket { fee: dearest, ..market(1) }), Ok(()));
             Box::new(|rig| {
-                add(rig, NewMarket { fee: FeeSchedule { exponent: 3, ..FeeSchedule::FREE }, ..market(1) })
+                add(rig, NewMarket { fee: FeeSchedule { exponent: 3, ..FeeSchedule::FREE }, ..market(2) })
             })
         }
         Refusal::PayoutMode => {
@@ -292,6 +301,95 @@ fn credits_and_imports_stop_before_what_the_operator_must_do() {
     assert_eq!(rig.credit(address(1), 1, "a"), Err(Refusal::LogFull));
     assert_eq!(rig.registrar.add_market(NOW, &market(1)), Err(Refusal::LogFull));
     assert_eq!(rig.registrar.set_exchange_mode(NOW, Mode::CancelOnly), Ok(()));
+}
+
+/// What is done for users and at imports, and what stops something, on a rig that has one of everything.
+type Act = (&'static str, fn(&mut Rig) -> Result<(), Refusal>);
+
+const FIRST: WalletNo = WalletNo(0);
+
+const IMPORTS: [Act; 5] = [
+    ("an event", |rig| rig.registrar.add_event(NOW, "2", "{}").map(drop)),
+    ("an event's text", |rig| rig.registrar.update_event(NOW, 0, "{}")),
+    ("a tag", |rig| rig.registrar.put_item(NOW, ItemKind::Tag, "1", "{}")),
+    ("a market", |rig| add(rig, market(2))),
+    ("a market's text", |rig| rig.registrar.update_market(NOW, MarketNo(0), None, "{}")),
+];
+
+const USERS: [Act; 9] = [
+    ("an owner", |rig| rig.registrar.owner(NOW, address(2)).map(drop)),
+    ("a link", |rig| rig.registrar.link(NOW, address(3), address(1)).map(drop)),
+    ("a credit", |rig| rig.credit(address(1), 1, "b").map(drop)),
+    ("a key", |rig| rig.registrar.create_key(NOW, address(1), nonce(3)).map(drop)),
+    ("a key that was revoked", |rig| rig.registrar.create_key(NOW, address(1), nonce(1)).map(drop)),
+    ("a read-only key", |rig| rig.registrar.create_readonly_key(NOW, FIRST).map(drop)),
+    ("a first beat", |rig| {
+        let beat = rig.registrar.beat((NOW, 5), FIRST, key(9), None);
+        beat.map(drop).map_err(|refused| refused.refusal)
+    }),
+    ("a breaker", |rig| set_breaker(rig, FIRST, 9, 1, 1)),
+    ("a breaker's reset", |rig| rig.registrar.reset_breaker(NOW, FIRST, key(0))),
+];
+
+const STOPS: [Act; 9] = [
+    ("the exchange's mode", |rig| rig.registrar.set_exchange_mode(NOW, Mode::CancelOnly)),
+    ("a debit", |rig| rig.debit(address(1), 1, "c").map(drop)),
+    ("a freeze", |rig| rig.registrar.set_frozen(NOW, &address(1), true).map(drop)),
+    ("the fee wallet", |rig| rig.registrar.fee_wallet(NOW, address(8)).map(drop)),
+    ("a switch", |rig| rig.registrar.disarm_switch(NOW, FIRST, key(0))),
+    ("a switch that went off", |rig| {
+        let is_gone = rig.registrar.switch_went_off(NOW, FIRST, key(0));
+        if is_gone { Ok(()) } else { Err(Refusal::LogFull) }
+    }),
+    ("a breaker that tripped", |rig| rig.registrar.next_tripped(NOW).map(drop).ok_or(Refusal::LogFull)),
+    ("a key's end", |rig| {
+        let key = rig.registrar.keys(FIRST, 0)[0].api_key;
+        rig.registrar.revoke_key(NOW, FIRST, &key)
+    }),
+    ("a read-only key's end", |rig| {
+        let key = rig.registrar.readonly_keys(FIRST)[0];
+        rig.registrar.revoke_readonly_key(NOW, FIRST, &key).map(drop)
+    }),
+];
+
+/// A rig with one of everything, whose log is filled until it has no such room.
+fn filled(has_room: fn(&Log) -> bool) -> Rig {
+    let mut rig = Rig::new();
+    rig.credit(address(1), 5, "a").expect("room");
+    let revoked = rig.registrar.create_key(NOW, address(1), nonce(1)).expect("room").api_key;
+    rig.registrar.revoke_key(NOW, FIRST, &revoked).expect("it lives");
+    rig.registrar.create_readonly_key(NOW, FIRST).expect("room");
+    rig.registrar.beat((NOW, 5), FIRST, key(0), None).expect("room");
+    set_breaker(&mut rig, FIRST, 0, 1, 1).expect("room");
+    rig.registry().count_fill(FIRST, &key(0), Shares(1), NOW);
+    rig.registrar.add_event(NOW, "1", "{}").expect("room");
+    rig.registrar.add_market(NOW, &market(1)).expect("room");
+    while has_room(&rig.registrar.log) {
+        rig.registrar.log.append(ExchangeMode::KIND, &[0; 4_096]);
+    }
+    rig
+}
+
+#[test]
+fn a_log_that_fills_refuses_imports_first_then_users_and_at_last_what_stops_something() {
+    type Room = fn(&Log) -> bool;
+    let rooms: [Room; 3] = [Log::room_for_bulk, |log| log.room_for_order(2), |log| log.room_for_cancel(2)];
+    let acts = [&IMPORTS[..], &USERS[..], &STOPS[..]];
+    for (full, has_room) in rooms.into_iter().enumerate() {
+        for (kind, acts) in acts.into_iter().enumerate() {
+            for (what, act) in acts {
+                let mut rig = filled(has_room);
+                let before = (rig.registrar.log.claimed(), told(&rig.registrar));
+                let done = act(&mut rig);
+                if kind <= full {
+                    assert_eq!(done, Err(Refusal::LogFull), "{what}");
+                    assert_eq!((rig.registrar.log.claimed(), told(&rig.registrar)), before, "{what}");
+                } else {
+                    assert_eq!(done, Ok(()), "{what}");
+                }
+            }
+        }
+    }
 }
 
 /// Sets breakers for owners that nobody credited, until one is refused; returns how many there are.
