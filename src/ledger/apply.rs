@@ -217,7 +217,7 @@ impl Ledger {
         if rests {
             market.live.insert(position);
         }
-        if rests || !record.fills.is_empty() || !record.removed.is_empty() {
+        if rests || !record.fills.is_empty() {
             market.book_changed = record.time;
         }
         self.by_id.insert(record.id, position);

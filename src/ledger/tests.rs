@@ -1,5 +1,6 @@
 mod contradictions;
 mod hashed;
+mod whole;
 
 use super::*;
 use crate::domain::{
@@ -7,9 +8,10 @@ use crate::domain::{
     Reject, SelfTrade, Side, SignatureType, Tick, TokenId, WalletKind,
 };
 use crate::journal::layout::{
-    ActKind, BreakerSet, Fill, ItemText, KeyChanged, MarketAdded, MarketText, MatchKind, Money,
-    MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct, Quote, Record,
-    Removal, RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded, WalletLinked,
+    ActKind, BreakerSet, EventText, Fill, ItemText, KeyChanged, MarketAdded, MarketMode, MarketText,
+    MatchKind, Money, MoneyDirection, OrderPlaced, OrdersRemoved, OrdersReplaced, PlacedResult, PositionAct,
+    Quote, Record, Removal, RemovalReason, Resolved, StateHash, SwitchArmed, TickChanged, WalletAdded,
+    WalletLinked,
 };
 use crate::journal::{Base, Snapshots};
 use std::path::Path;
@@ -278,6 +280,13 @@ fn the_time_of_a_book_is_that_of_the_last_frame_that_touched_it() {
     assert_eq!(changed(&log), Some(2), "an order was killed and touched nobody");
     log.says(at(4, mint(3, one)));
     assert_eq!(changed(&log), Some(4), "an order was filled");
+    let part = log.says(at(4, bid(7)));
+    let mut taker = mint(8, part);
+    let fill = &mut taker.fills[0];
+    (fill.shares, fill.maker_leg, fill.taker_leg) = (Shares(5), Collateral(2), Collateral(3));
+    log.says(at(5, taker));
+    assert_eq!(changed(&log), Some(5), "an order was filled in part");
+    assert_eq!(log.ledger.order_at(part).map(|row| (row.open, row.changed.0)), Some((Shares(9_999_995), 5)));
     let two = log.says(at(5, bid(4)));
     let removed = vec![Removal { order: two, reason: RemovalReason::SelfTrade }];
     log.says(at(6, OrderPlaced { removed, ..killed(5) }));
@@ -288,6 +297,100 @@ fn the_time_of_a_book_is_that_of_the_last_frame_that_touched_it() {
     let (market, tick) = (MARKET, Tick::new(10).expect("a tick"));
     log.says(TickChanged { time: TimeMs(9), market, tick, removed: Vec::new() });
     assert_eq!(changed(&log), Some(9), "a new tick");
+}
+
+#[test]
+fn a_cancel_waits_for_the_order_of_its_principal_and_no_longer() {
+    let (id, time) = (OrderId([1; 32]), TimeMs(2));
+    let mut log = Log::opened();
+    for principal in [ALICE, BOB] {
+        log.says(Tombstone { time, id, principal, until: TimeMs(10_002) });
+    }
+    log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1));
+    assert!(log.ledger.tombstones().map(|row| row.principal).eq([BOB]));
+}
+
+#[test]
+fn texts_change_and_what_was_added_or_over_before_stays_so() {
+    let (market, text) = (MARKET, || "{}".to_owned());
+    let at = |time| TimeMs(time);
+    let tag = |time| ItemText { time, kind: ItemKind::Tag, item: 0, text: text() };
+    let mut log = Log::opened();
+    for time in [2, 3] {
+        log.says(EventText { time: at(time), event: 0, text: text() });
+        log.says(tag(at(time)));
+    }
+    assert_eq!((log.ledger.events()[0].added, log.ledger.items()[0].added), (at(2), at(2)));
+    log.says(MarketText { time: at(4), market, event: Some(0), text: text() });
+    assert_eq!(log.ledger.markets()[0].event, Some(0));
+    log.says(MarketMode { time: at(5), market, mode: Mode::Closed });
+    log.says(Resolved { time: at(6), market, payout: Payout::new(0).expect("nothing") });
+    let row = &log.ledger.markets()[0];
+    assert_eq!((row.over, row.resolved), (Some(at(5)), Some(at(6))));
+    log.says(MarketAdded { time: at(7), market: MarketNo(1), mode: Mode::Closed, ..self::market() });
+    assert_eq!(log.ledger.markets()[1].over, Some(at(7)), "as it came");
+}
+
+#[test]
+fn only_an_outcome_that_is_paid_in_full_wins() {
+    let winner = |payout: Option<u32>| {
+        let mut log = Log::opened();
+        if let Some(payout) = payout {
+            let payout = Payout::new(payout).expect("a payout");
+            log.says(Resolved { time: TimeMs(2), market: MARKET, payout });
+        }
+        log.ledger.markets()[0].winner()
+    };
+    let (zero, one) = (Some(Outcome::Zero), Some(Outcome::One));
+    for (payout, expected) in [
+        (None, None),
+        (Some(1_000_000), zero),
+        (Some(999_999), None),
+        (Some(500_000), None),
+        (Some(1), None),
+        (Some(0), one),
+    ] {
+        assert_eq!(winner(payout), expected, "{payout:?}");
+    }
+}
+
+#[test]
+fn an_order_that_was_killed_falls_short_unless_it_was_all_or_nothing() {
+    for (salt, (order_type, side, expected)) in (1..).zip([
+        (OrderType::Fok, Side::Buy, false),
+        (OrderType::Fok, Side::Sell, false),
+        (OrderType::Fak, Side::Buy, true),
+        (OrderType::Fak, Side::Sell, true),
+    ]) {
+        let mut log = Log::opened();
+        let result = PlacedResult::Killed(Reject::FokNotFilled);
+        let order = order(ALICE, side, Outcome::Zero, 40, salt);
+        let place = log.says(OrderPlaced { order_type, result, open: Shares::ZERO, ..order });
+        assert_eq!(log.ledger.order_at(place).map(OrderRow::falls_short), Some(expected), "{order_type:?}");
+    }
+}
+
+#[test]
+fn an_archive_is_taken_where_its_snapshot_is_and_dates_rows_by_their_signatures() {
+    let mut log = Log::opened();
+    log.says(PositionAct {
+        id: OrderId([9; 32]),
+        timestamp_ms: 77,
+        ..position_act(ActKind::Split, [5, 5], 5)
+    });
+    let orders = vec![log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 1))];
+    log.says(OrdersRemoved { time: TimeMs(4), reason: RemovalReason::Cancelled, orders });
+    let mut dated: Vec<u64> = log.ledger.over().iter().map(|row| row.stamp_ms).collect();
+    dated.sort_unstable();
+    assert_eq!(dated, [2, 77]);
+    let end = log.ledger.end();
+    log.ledger.set_archive_at(end, Archive::default());
+    assert!(log.ledger.can_shed(), "all before it is applied");
+    log.ledger.shed(9);
+    log.ledger.set_archive_at(Position(end.0 + 64), Archive::default());
+    assert!(!log.ledger.can_shed(), "a frame before it is not");
+    log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, 2));
+    assert!(log.ledger.can_shed());
 }
 
 /// A wallet that is added third.
@@ -363,10 +466,25 @@ fn a_place_in_the_queue_goes_from_an_order_that_leaves_to_one_like_it_and_to_one
         }];
         OrdersReplaced { placed, ..replaced(&[one], bid(40, 3), one) }
     });
+    let killed = PlacedResult::Killed(Reject::FokNotFilled);
+    refused(more, &|one, _| {
+        let placed = OrderPlaced { result: killed, open: Shares::ZERO, ..bid(40, 3) };
+        OrdersReplaced {
+            placed: vec![Quote { order: placed, takes_place_of: None }],
+            ..replaced(&[one], bid(40, 3), one)
+        }
+    });
+    refused(more, &|one, other| {
+        let removed = vec![Removal { order: other, reason: RemovalReason::SelfTrade }];
+        replaced(&[one], OrderPlaced { removed, ..bid(40, 3) }, one)
+    });
     let (mut log, one, other) = resting();
     let heir = log.says(replaced(&[one], bid(40, 3), one));
     let queue = |log: &Log| log.ledger.by_priority(MARKET).iter().map(|row| row.position).collect::<Vec<_>>();
     assert_eq!(queue(&log), [heir, other]);
+    assert_eq!(log.ledger.state_hash(), log.ledger.recounted_hash());
+    let heir = log.says(replaced(&[heir], bid(40, 4), heir));
+    assert_eq!(queue(&log), [heir, other], "the place of one that had taken it over");
     assert_eq!(log.ledger.state_hash(), log.ledger.recounted_hash());
     log.says(OrdersRemoved { time: TimeMs(5), reason: RemovalReason::Cancelled, orders: vec![heir] });
     assert_eq!(log.ledger.state_hash(), log.ledger.recounted_hash(), "a place is forgotten with its order");

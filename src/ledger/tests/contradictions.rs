@@ -1,7 +1,7 @@
 //! What a record says that cannot be after those before it.
 
 use super::*;
-use crate::journal::layout::{EventText, ExchangeMode, Frozen, MarketMode, Tombstone};
+use crate::journal::layout::{ExchangeMode, Frozen, Tombstone};
 
 /// Each record of a list but the last is possible; the last one is not, and this is why.
 fn each_is_named(cases: Vec<(&'static str, Vec<Record>)>) {
@@ -106,6 +106,7 @@ fn whatever_a_record_contradicts_is_named() {
             ],
         ),
         ("a split is not one pair for one collateral", vec![position_act(ActKind::Split, [5, 4], 5).into()]),
+        ("a split is not one pair for one collateral", vec![position_act(ActKind::Split, [4, 5], 5).into()]),
         (
             "a merge is not one pair for one collateral",
             vec![
@@ -147,12 +148,30 @@ fn whatever_a_record_contradicts_is_named() {
             vec![bid.clone().into(), removed().into(), fill(Position(320), |_| ()).into()],
         ),
         (
+            "a fill names an order that does not rest there",
+            vec![
+                MarketAdded { market: MarketNo(1), ..market() }.into(),
+                bid.clone().into(),
+                OrderPlaced { market: MarketNo(1), ..fill(Position(384), |_| ()) }.into(),
+            ],
+        ),
+        (
             "a maker was filled at another price than its own",
             vec![bid.clone().into(), fill(Position(320), |fill| fill.price = price(41)).into()],
         ),
         (
             "a maker was filled for more than is open",
             vec![bid.clone().into(), fill(Position(320), |fill| fill.shares = Shares(10_000_001)).into()],
+        ),
+        (
+            "a maker was filled for more than is open",
+            vec![
+                bid.clone().into(),
+                fill(Position(320), |fill| {
+                    (fill.shares, fill.maker_leg, fill.taker_leg) = Default::default();
+                })
+                .into(),
+            ],
         ),
         (
             "a fee is above the proceeds",
@@ -315,6 +334,8 @@ fn what_was_signed_once_is_never_applied_again() {
     let of_order =
         |salt| OrderPlaced { id: OrderId([9; 32]), ..order(ALICE, Side::Buy, Outcome::Zero, 40, salt) };
     let (again, twice) = ("an order was placed twice", "a signed act was applied twice");
+    let like_it = OrderId(std::array::from_fn(|at| if at < 8 { 9 } else { 7 }));
+    let like_it = Record::from(PositionAct { id: like_it, ..position_act(ActKind::Split, [5, 5], 5) });
     let cases = [
         (bid(1), Some(again)),
         (bid(2), Some(again)),
@@ -322,6 +343,8 @@ fn what_was_signed_once_is_never_applied_again() {
         (of_order(3).into(), Some(again)),
         (bid(3), None),
         (split(8), None),
+        // Another digest that begins alike.
+        (like_it, None),
         // The operator's own is not signed, and comes as often as it likes.
         (split(0), None),
     ];

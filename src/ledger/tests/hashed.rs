@@ -175,4 +175,17 @@ fn the_hash_forgets_what_is_undone_and_meets_itself() {
     next_checkpoint(&mut log);
     let through = log.ledger.end();
     assert!(log.try_says(StateHash { through, hash }).is_err());
+    let oldest = log.ledger.checkpoints.front().expect("there is one").0;
+    assert!(log.try_says(StateHash { through: oldest, hash: 0 }).is_err(), "the oldest is not forgotten");
+}
+
+#[test]
+fn no_more_hashes_are_remembered_than_a_snapshot_may_have() {
+    let mut log = Log::opened();
+    log.ledger.checkpoints = (0..CHECKPOINTS_MAX).map(|_| (Position(1), 0)).collect();
+    for salt in 0..64 {
+        log.says(order(ALICE, Side::Buy, Outcome::Zero, 40, salt));
+    }
+    let last = *log.ledger.checkpoints.back().expect("it is full");
+    assert!(last != (Position(1), 0) && log.ledger.checkpoints.len() == CHECKPOINTS_MAX);
 }
