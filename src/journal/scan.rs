@@ -49,7 +49,7 @@ pub(crate) struct Scan {
     /// The epoch of the last frame; 0 if there is none.
     pub(crate) frames_epoch: u32,
     pub(crate) frames: u64,
-    /// The kind of the last frame in that epoch; padding if there is none.
+    /// The kind of the last frame; padding if there is none.
     pub(crate) last_kind: u16,
     /// The segment that the next batch goes to, if it fits; 0 if there is none.
     pub(crate) segment: u64,
@@ -174,9 +174,7 @@ impl Scan {
             return flaw("epoch of the batch", 44, u64::from(self.epoch), u64::from(header.epoch));
         }
         let frames = frames_of(&header, rest)?;
-        // A rise of the epoch is another start, behind which nothing was closed yet.
-        let before = if self.epoch < header.epoch { PADDING } else { self.last_kind };
-        let (mut chain, mut count, mut last_kind) = (self.chain, 0, before);
+        let (mut chain, mut count, mut last_kind) = (self.chain, 0, self.last_kind);
         let mut at = skip;
         while at < frames.len() {
             let frame = frame(frames, at, &header)?;
