@@ -58,3 +58,31 @@ impl Doubt {
         let _ = std::fs::remove_file(path(data_dir));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_down_counts_for_the_start_that_it_is_about_and_for_no_other() {
+        let directory = tempfile::tempdir().unwrap();
+        let (path, nothing) = (path(directory.path()), Doubt::default());
+        let all = Doubt { cut_bytes: 5, lost: true };
+        assert_eq!(Doubt::of(directory.path(), 3).unwrap(), nothing);
+        all.keep(directory.path(), 3, &Disk::default()).unwrap();
+        // It may have died before it raised the epoch.
+        for (epoch, known) in [(1, nothing), (2, all), (3, all), (4, nothing)] {
+            assert_eq!(Doubt::of(directory.path(), epoch).unwrap(), known, "epoch {epoch}");
+        }
+        for (text, known) in [
+            ("epoch 3\nbytes 5\n", Doubt { lost: false, ..all }),
+            ("epoch 3\nlost\n", Doubt { cut_bytes: 0, ..all }),
+            ("bytes 5\nlost\n", nothing),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            assert_eq!(Doubt::of(directory.path(), 3).unwrap(), known, "{text}");
+        }
+        Doubt::clear(directory.path());
+        assert!(!path.exists());
+    }
+}

@@ -131,6 +131,24 @@ fn the_largest_frame_fits_and_a_byte_more_is_a_bug() {
 }
 
 #[test]
+fn a_bulk_writer_stops_where_a_quarter_of_the_ring_is_not_durable_or_no_quarter_is_free() {
+    let log = Log::anonymous(64 * 1_024);
+    let quarter = log.ring_bytes() / 4;
+    while log.room_for_bulk() {
+        log.append(KIND, &[]);
+    }
+    assert_eq!(log.claimed().0 - log.durable().0, quarter + FRAME_ALIGN);
+    log.set_durable(log.claimed());
+    while log.room_for_bulk() {
+        let span = log.append(KIND, &[]);
+        log.set_durable(span.end);
+    }
+    assert_eq!(log.room(), quarter - FRAME_ALIGN);
+    log.free(log.claimed());
+    assert!(log.room_for_bulk());
+}
+
+#[test]
 fn room_is_kept_for_every_claimer_and_more_of_it_for_cancels() {
     let log = Log::anonymous(16 * 1_024 * 1_024);
     let slack = Log::slack(2);

@@ -3,8 +3,9 @@
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
+use super::super::identity::Identity;
 use super::super::segment;
-use super::super::segment::ROW_BYTES;
+use super::super::segment::{BATCH_HEADER_BYTES, BatchHeader, ROW_BYTES};
 use super::super::{Fault, Place};
 use super::{Bench, payload};
 use crate::domain::Position;
@@ -36,6 +37,44 @@ fn left_of(file: &[u8], kept: usize) -> (usize, bool) {
         }
     }
     (ROWS.len(), false)
+}
+
+/// A header whose checksum is right and which says what cannot be there.
+#[test]
+fn a_batch_that_does_not_follow_the_one_before_is_refused_by_the_field_that_says_so() {
+    type Change = (&'static str, fn(&mut BatchHeader));
+    let changes: [Change; 8] = [
+        ("segment of the batch", |header| header.segment += 1),
+        ("row of the batch", |header| header.row += 1),
+        ("position of the batch", |header| header.first.0 += 64),
+        ("durable mark of the batch", |header| header.durable.0 = 0),
+        ("durable mark of the batch", |header| header.durable.0 = header.first.0 + 64),
+        ("epoch of the batch", |header| header.epoch = 0),
+        ("chain of the batch", |header| header.chain ^= 1),
+        ("bytes of the batch", |header| header.bytes = 1 << 20),
+    ];
+    let (bench, _) = three_batches();
+    let journal = Identity::load(bench.home.data.path()).unwrap().unwrap().journal();
+    let file = std::fs::OpenOptions::new().read(true).write(true).open(bench.segment(1)).unwrap();
+    for (row, _) in ROWS {
+        let start = row as u64 * ROW_BYTES;
+        let mut good = [0; BATCH_HEADER_BYTES];
+        file.read_exact_at(&mut good, start).unwrap();
+        let header = BatchHeader::decode(&good, &journal, 1, u32::try_from(row).unwrap()).unwrap();
+        for (field, change) in changes {
+            let mut bad = header;
+            change(&mut bad);
+            file.write_all_at(&bad.encode(&journal), start).unwrap();
+            let place = match bench.home.scan() {
+                Ok(found) => found.cut.expect(field).place,
+                Err(Fault::Damaged(place)) => place,
+                Err(fault) => panic!("{field} in row {row}: {fault}"),
+            };
+            assert!(place.field == field && start <= place.offset, "{field} in row {row}: {place:?}");
+        }
+        file.write_all_at(&good, start).unwrap();
+        assert_eq!(bench.home.scan().unwrap().cut, None);
+    }
 }
 
 #[test]

@@ -171,14 +171,19 @@ fn a_start_with_another_log_path_goes_on_beside_logs_that_are_not_its_own() {
     let of_original = |owner: &mut Owner| owner.place[1] ^= 1;
     let of_earlier_boot = |owner: &mut Owner| owner.boot[0] ^= 1;
     let of_earlier_start = |owner: &mut Owner| owner.epoch -= 1;
+    let of_original_later = |owner: &mut Owner| {
+        owner.place[1] ^= 1;
+        owner.epoch += 1;
+    };
     // Where each log begins and up to where it says that segments go, by the position at which the home's end.
-    let lefts: [Left; 7] = [
+    let lefts: [Left; 8] = [
         ("an inode used again: not ahead", of_other_exchange, |_| 64, 90..99, |end| end),
         ("an inode used again: ahead", of_other_exchange, |_| 64, 90..120, |end| end + 64),
         ("an inode used again: within a frame", of_other_exchange, |end| end - 64, 90..99, |end| end + 64),
         ("an inode used again: far ahead", of_other_exchange, |end| end + 64, 90..99, |end| end + 128),
         ("a copy that went on, and its original", of_original, |_| 64, 90..99, |end| end),
         ("another boot's", of_earlier_boot, |_| 64, 90..120, |end| end + 64),
+        ("its original's, of a later start", of_original_later, |_| 64, 90..120, |end| end + 64),
         ("an earlier start's", of_earlier_start, |_| 64, 90..120, |end| end + 64),
     ];
     for (what, change, begin, frames, durable) in lefts {
@@ -207,6 +212,12 @@ fn a_log_of_a_start_that_died_before_its_first_frame_was_durable_is_not_asked_fo
     std::fs::write(home.log_path(), log).unwrap();
     let opened = start_elsewhere(&home).unwrap();
     assert!(opened.recovered().closed && payloads(&opened).is_empty());
+    assert_eq!(opened.recovered().before, 0, "it never went on");
+    drop(opened);
+    // With its own log it did: what the log has is of that start.
+    let opened = open_on(home.options(), Disk::default(), boot_id().unwrap()).unwrap();
+    assert_eq!(payloads(&opened), (0..8).map(payload).collect::<Vec<_>>());
+    assert_eq!(opened.recovered().before, 1);
 }
 
 #[test]

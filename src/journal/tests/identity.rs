@@ -1,10 +1,14 @@
 //! Whose a directory and a log file are.
 
-use super::super::disk::Disk;
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+
+use super::super::disk::{Disk, in_memory};
+use super::super::identity::Identity;
 use super::super::log::LOG_HEADER_BYTES;
 use super::super::logfile::LogFile;
-use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_from, open_on};
-use super::super::{Fault, has_first_segment, refusal, segment};
+use super::super::open::{Claimed, Durability, Options, log_bytes_min, open_from, open_on, refuse_memory};
+use super::super::{Fault, has_first_segment, log_is_of, refusal, segment, was_begun};
 use super::{BOOT, Home, KIND, SHARDS, copy, payload, payloads, start, wait_durable};
 use crate::domain::TimeMs;
 
@@ -458,6 +462,13 @@ fn a_log_whose_directory_is_not_to_be_seen_is_named_and_left_alone() {
     let said = notes(&neighbour);
     assert!(said.contains(&rm), "{said}");
     assert!(log_path.exists());
+    // Of many, some are named and the others counted.
+    for index in 0..6 {
+        std::fs::copy(&log_path, log_path.with_extension(index.to_string())).unwrap();
+    }
+    let said = notes(&neighbour);
+    assert_eq!(said.matches("not to be seen here").count(), 4, "{said}");
+    assert!(said.contains(": 3 more logs like these"), "{said}");
 }
 
 #[test]
@@ -470,6 +481,14 @@ fn durable_on_memory_is_refused_by_name() {
     let error = open_on(options, Disk::default(), BOOT).unwrap_err();
     assert!(matches!(error, Fault::NotDurable { file_system: "tmpfs" | "ramfs", .. }), "{error}");
     assert!(home.open().is_ok(), "committed is fine there");
+    // Segments that a link leads there end with the machine too.
+    let linked = Home::new();
+    let segments = segment::directory(linked.data.path());
+    std::os::unix::fs::symlink(home.data.path(), &segments).unwrap();
+    let error = refuse_memory(linked.data.path()).unwrap_err();
+    let is_on_disk = in_memory(&std::fs::File::open(linked.data.path()).unwrap()).unwrap().is_none();
+    let named = if is_on_disk { &segments } else { linked.data.path() };
+    assert!(matches!(&error, Fault::NotDurable { data_dir, .. } if data_dir == named), "{error}");
 }
 
 #[test]
@@ -491,4 +510,90 @@ fn sizes_below_what_can_work_are_refused_by_name() {
     let opened = open_on(small, Disk::default(), BOOT).unwrap();
     let refused = opened.start(TimeMs(1), SHARDS, Box::new(|_| {}));
     assert!(matches!(refused, Err(Fault::TooSmall { field: "journal.log_bytes", .. })));
+}
+
+#[test]
+fn what_people_traded_is_for_the_owner_alone() {
+    let home = Home::new();
+    let data_dir = home.data.path().join("new");
+    let opened =
+        open_on(Options { data_dir: data_dir.clone(), ..home.options() }, Disk::default(), BOOT).unwrap();
+    let mut paths = vec![data_dir.clone(), opened.log_path().to_path_buf()];
+    let running = start(opened);
+    for folder in [&data_dir, &segment::directory(&data_dir)] {
+        paths.extend(std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()));
+    }
+    assert!(5 < paths.len(), "{paths:?}");
+    for path in paths {
+        // The spare may get its name meanwhile.
+        let Ok(about) = std::fs::metadata(&path) else { continue };
+        assert_eq!(about.mode() & 0o077, 0, "{}: {:o}", path.display(), about.mode());
+    }
+    running.writer.stop(TimeMs(2)).unwrap();
+}
+
+#[test]
+fn a_log_may_go_with_its_directory_if_nobody_else_can_miss_it() {
+    let (home, log) = Home::abandoned();
+    let (path, other) = (home.log_path(), tempfile::tempdir().unwrap());
+    assert!(!log_is_of(&path, home.data.path()), "a process has it");
+    drop(log);
+    assert!(log_is_of(&path, home.data.path()));
+    assert!(!log_is_of(&path, other.path()), "it is another's");
+    std::fs::write(&path, []).unwrap();
+    assert!(log_is_of(&path, other.path()), "it holds nothing");
+    std::fs::remove_file(&path).unwrap();
+    assert!(log_is_of(&path, other.path()), "it is gone");
+}
+
+/// What is in a directory, whether a journal was begun in it, and whether its first frames are there.
+#[test]
+fn a_directory_without_segments_had_none_unless_something_says_otherwise() {
+    type Sign = (&'static str, fn(&Path), bool, bool);
+    let signs: [Sign; 7] = [
+        ("an identity", |_| (), true, true),
+        ("the path of a log", |data| std::fs::write(data.join("log-path"), "/log").unwrap(), true, false),
+        (
+            "a snapshot",
+            |data| {
+                std::fs::create_dir(data.join("snapshots")).unwrap();
+                std::fs::write(data.join("snapshots/00000000000000000064.snapshot"), "").unwrap();
+            },
+            true,
+            false,
+        ),
+        ("no folder of segments", |data| std::fs::remove_dir(segment::directory(data)).unwrap(), true, false),
+        ("nothing", |data| std::fs::remove_file(Identity::path(data)).unwrap(), false, true),
+        (
+            "segments with a hole, and no identity",
+            |data| {
+                std::fs::remove_file(Identity::path(data)).unwrap();
+                for number in [1, 3] {
+                    std::fs::write(segment::path(&segment::directory(data), number), "").unwrap();
+                }
+            },
+            true,
+            true,
+        ),
+        (
+            "a segment under another name, and no identity",
+            |data| {
+                std::fs::remove_file(Identity::path(data)).unwrap();
+                std::fs::write(segment::directory(data).join("1.segment"), "").unwrap();
+            },
+            true,
+            true,
+        ),
+    ];
+    for (what, sign, is_begun, has_first) in signs {
+        let home = Home::new();
+        let data = home.data.path();
+        Identity::new().store(data, &Disk::default()).unwrap();
+        std::fs::create_dir(segment::directory(data)).unwrap();
+        sign(data);
+        assert_eq!(was_begun(data), is_begun, "{what}");
+        if Identity::path(data).exists() {
+            assert_eq!(has_first_segment(data).unwrap(), has_first, "{what}");
+        }
+    }
 }

@@ -134,3 +134,24 @@ fn a_stop_leaves_the_log_where_segments_were_moved_away() {
     assert!(home.log_path().exists());
     assert_eq!(home.payloads(), [payload(1)]);
 }
+
+#[test]
+fn a_log_that_was_moved_away_is_told_once_and_a_stop_leaves_what_is_in_its_place() {
+    let home = Home::new();
+    let Started { log, writer, .. } = home.start();
+    assert!(!log.look_for_file() && !log.is_lost());
+    let (path, away) = (home.log_path(), home.data.path().join("away"));
+    std::fs::rename(&path, &away).unwrap();
+    assert!(log.look_for_file() && log.is_lost());
+    assert!(!log.look_for_file() && log.is_lost(), "it is told once");
+    writer.stop(TimeMs(2)).unwrap();
+
+    // Nobody looked before the stop.
+    let home = Home::new();
+    let Started { writer, .. } = home.start();
+    let path = home.log_path();
+    std::fs::rename(&path, &away).unwrap();
+    std::fs::write(&path, b"another's").unwrap();
+    writer.stop(TimeMs(2)).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"another's");
+}

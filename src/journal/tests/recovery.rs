@@ -5,6 +5,7 @@ use std::os::unix::fs::FileExt;
 use super::super::Fault;
 use super::super::disk::Disk;
 use super::super::follow::Follower;
+use super::super::frame::FRAME_ALIGN;
 use super::super::layout::Start;
 use super::super::offline::survey;
 use super::super::open::{Options, open_on};
@@ -309,6 +310,47 @@ fn nothing_behind_a_claim_that_was_never_committed_is_durable_or_found_again() {
     assert_eq!(opened.recovered().end, before.end);
     assert!(100 < opened.recovered().uncommitted_bytes);
     assert_eq!(opened.recovered().cut_bytes(), opened.recovered().uncommitted_bytes);
+}
+
+#[test]
+fn a_stop_with_a_log_that_is_full_behind_a_hole_leaves_it_to_the_next_start() {
+    let home = Home::new();
+    let started = home.start();
+    let before = started.log.append(KIND, &payload(1));
+    let claimed = started.log.claim(100);
+    while started.log.room_for_cancel(0) {
+        started.log.append(KIND, &vec![7; 100_000]);
+    }
+    while FRAME_ALIGN <= started.log.room() {
+        started.log.append(KIND, &[]);
+    }
+    wait_durable(&started.log, before.end);
+    started.writer.stop(TimeMs(2)).unwrap();
+    drop((claimed, started.log));
+    assert!(home.log_path().exists());
+    let opened = home.open().unwrap();
+    assert_eq!(payloads(&opened), [payload(1)]);
+    assert!(!opened.recovered().closed && opened.recovered().log_taken);
+}
+
+#[test]
+fn segments_that_change_between_two_readings_of_a_start_are_refused() {
+    let (home, log) = Home::abandoned();
+    drop(log);
+    let opened = home.open().unwrap();
+    let path = segment::path(&segment::directory(home.data.path()), 1);
+    let good = std::fs::read(&path).unwrap();
+    let used = good.iter().rposition(|&byte| byte != 0).unwrap();
+    let (mut shorter, mut flipped) = (good.clone(), good.clone());
+    shorter[used / 4_096 * 4_096..].fill(0);
+    flipped[used] ^= 1;
+    for (what, bad) in [("without its last row", shorter), ("a bit of it flipped", flipped)] {
+        std::fs::write(&path, bad).unwrap();
+        let refused = opened.for_each_frame::<Fault>(|_| Ok(())).unwrap_err();
+        assert!(matches!(refused, Fault::Damaged(_)), "{what}: {refused}");
+    }
+    std::fs::write(&path, good).unwrap();
+    assert_eq!(payloads(&opened), [payload(1)]);
 }
 
 #[test]

@@ -236,10 +236,20 @@ fn the_two_newest_stay_and_a_disk_that_fails_takes_none_of_them() {
 
 #[test]
 fn a_snapshot_leaves_the_room_that_must_stay_free() {
+    // More than any disk has; of the file it is a hole.
+    const BYTES: u64 = 1 << 43;
     let (bench, _) = bench(&[2]);
     let refused = keep(&snapshots_on(&bench, Disk::default()).leaving_free(u64::MAX), bench.batches.end());
     assert!(matches!(refused, Err(Fault::NoRoomForSnapshot { .. })));
     assert!(newest(&snapshots_on(&bench, Disk::default())).0.is_none());
+    // The next one is expected to be as large as the newest.
+    let snapshots = snapshots_on(&bench, Disk::default());
+    keep_at_end(&snapshots, &bench);
+    let path = snapshots.paths().unwrap().remove(0);
+    std::fs::OpenOptions::new().write(true).open(path).unwrap().set_len(BYTES).unwrap();
+    let mut base = snapshots.follow(None, bench.batches.end(), |_| Ok::<_, Fault>(())).unwrap();
+    let refused = snapshots.write(&mut base, 7, |_| ()).unwrap_err();
+    assert!(matches!(refused, Fault::NoRoomForSnapshot { bytes: BYTES, .. }), "{refused}");
 }
 
 #[test]
@@ -438,6 +448,9 @@ fn segments_stay_while_a_run_that_both_snapshots_name_is_damaged() {
     let fault = give_back(&snapshots).unwrap_err().to_string();
     assert!(fault.contains(&runs[0]), "{fault}");
     assert_eq!(segment::numbers(&segment::directory(bench.home.data.path())).unwrap()[0], 1);
+    // Without it no snapshot is whole.
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(give_back(&snapshots).unwrap(), 0);
     std::fs::write(&path, good).unwrap();
     assert!(0 < give_back(&snapshots).unwrap());
 }

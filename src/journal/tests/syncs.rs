@@ -7,7 +7,9 @@ use std::path::Path;
 
 use super::super::disk::{Direct, Disk, Done};
 use super::super::open::open_on;
+use super::super::pack::Packer;
 use super::super::segment::ROW_BYTES;
+use super::pack::pack_all;
 use super::snapshots::{add, bench, keep, snapshots_on};
 use super::*;
 
@@ -114,4 +116,38 @@ fn a_snapshot_is_on_the_disk_before_it_has_its_name() {
         add(&mut bench, &mut all, 1);
     }
     assert_eq!(nothing_is_named_before_it_is_synced(&disk.done()), 2);
+}
+
+#[test]
+fn a_packed_segment_is_on_the_disk_before_it_has_its_name() {
+    let (bench, _) = bench(&[1; 12]);
+    let disk = watched();
+    let shelf = Shelf { disk: disk.clone(), ..bench.batches.shelf().clone() };
+    let packed = pack_all(&mut Packer::new(shelf, bench.batches.segments())).unwrap();
+    assert!(1 < packed.len());
+    assert_eq!(nothing_is_named_before_it_is_synced(&disk.done()), packed.len());
+}
+
+/// Whenever the machine stops, what is left has no hole.
+#[test]
+fn what_is_removed_is_gone_from_the_disk_segment_by_segment() {
+    let (mut bench, mut all) = bench(&[4, 3, 5, 4, 6, 2, 5, 6, 4, 7, 5, 5]);
+    let disk = watched();
+    let snapshots = snapshots_on(&bench, disk.clone());
+    let data_dir = bench.home.data.path().to_path_buf();
+    let synced = |directory: &str| {
+        let directory = Done::Synced(inode(&data_dir.join(directory)));
+        disk.done().into_iter().filter(|done| *done == directory).count()
+    };
+    for kept in 1..=3 {
+        keep(&snapshots, bench.batches.end()).unwrap();
+        // Once for its name, and for the third also once for the end of the first.
+        assert_eq!(synced("snapshots"), kept + usize::from(kept == 3));
+        add(&mut bench, &mut all, 5);
+    }
+    bench.log.free(bench.batches.end());
+    let segments = bench.batches.segments();
+    let gone = snapshots.give_back(&segments, &bench.log, bench.batches.end(), 0).unwrap();
+    assert!(1 < gone);
+    assert_eq!(synced("journal") as u64, gone);
 }

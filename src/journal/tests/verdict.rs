@@ -144,6 +144,9 @@ fn a_refusal_is_foretold_of_what_a_start_reads_and_of_nothing_else() {
             let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
             assert!(came.is_some() && foretold() == came, "{number}: {came:?}");
         }
+        std::fs::remove_dir_all(home.data.path().join("snapshots")).unwrap();
+        let came = started(&home).map(|_| ()).err().map(|fault| fault.to_string());
+        assert!(came.is_some() && foretold() == came, "no snapshot: {came:?}");
     }
 }
 

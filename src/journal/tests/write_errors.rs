@@ -153,7 +153,8 @@ fn write_rows(bench: &mut Bench, from: usize, rows: usize) -> usize {
 #[test]
 fn a_segment_that_could_not_be_made_ahead_is_made_when_it_is_needed() {
     let (mut bench, disk) = bench_that_may_fail();
-    disk.fail();
+    // Its file is made and cannot be filled.
+    disk.fail_after(1);
     let fault = spare_ended(&mut bench).unwrap();
     assert!(is_io(&fault, ENOSPC), "{fault}");
     assert!(!bench.segment(2).with_extension("new").exists(), "nothing half takes the room");
