@@ -113,6 +113,25 @@ mod tests {
         assert_eq!(MasterSecret::new(&[1; 32]).api_key(&NAME), made.api_key);
     }
 
+    /// Keys in use, and the folders of data that name a fingerprint, outlive any version of this program.
+    #[test]
+    fn a_master_secret_means_the_same_in_every_version() {
+        let hex = |bytes: &[u8]| {
+            let mut digits = vec![0; 2 * bytes.len()];
+            text::lower_hex(bytes, &mut digits);
+            String::from_utf8(digits).expect("ASCII")
+        };
+        let master = MasterSecret::new(&[1; 32]);
+        let made = master.credentials(&KeyName { nonce: Word([3; 32]), generation: 5, ..NAME });
+        assert_eq!(hex(&master.fingerprint()), "d0b2f868470e3a31");
+        assert_eq!(hex(&made.api_key.0), "4ada2f48d128426c904a0e74245c8d6b");
+        assert_eq!(hex(&made.secret), "0254a81dc0956d8cb3425f9ba3b5ad1b557b0ad60f0c56c690b6097b82a42238");
+        assert_eq!(
+            String::from_utf8_lossy(&made.passphrase),
+            "f27bd2d3cb04bdc13c81c77d47eb6cda57cb94bb53aebfb829037d6dde87460c"
+        );
+    }
+
     #[test]
     fn whatever_differs_in_the_name_or_the_master_changes_all_three() {
         let master = MasterSecret::new(&[1; 32]);

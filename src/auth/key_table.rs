@@ -150,6 +150,18 @@ mod tests {
     }
 
     #[test]
+    fn a_table_holds_as_many_keys_as_it_was_made_for() {
+        let mut table = KeyTable::with_capacity(32);
+        let keep = |number: u8| {
+            let mut key = entry(number);
+            key.api_key.0[3] = number % 4;
+            table.keep(key).api_key
+        };
+        let keys: Vec<ApiKey> = (0..32).map(keep).collect();
+        assert!(keys.iter().all(|key| table.find(key, |_| true).is_some()));
+    }
+
+    #[test]
     fn a_full_set_gives_up_the_entry_used_longest_ago() {
         let mut table = KeyTable::with_capacity(8);
         for number in 0..8 {

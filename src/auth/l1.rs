@@ -126,6 +126,7 @@ mod tests {
                 Claim { signature: old.signature.as_bytes(), timestamp: b"1699999939", ..good },
             ),
             ("another nonce", Claim { nonce: Some(b"1"), ..good }),
+            ("an empty nonce", Claim { nonce: Some(b""), ..good }),
             ("a nonce that is no number", Claim { nonce: Some(b"0x1"), ..good }),
             ("another chain", Claim { chain_id: Some(b"137"), ..good }),
         ];

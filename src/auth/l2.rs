@@ -101,13 +101,15 @@ mod tests {
 
     #[test]
     fn a_body_that_was_hashed_with_double_quotes_is_taken() {
-        let hashed = sign(&Request { body: br#"{"a":"it"s"}"#, ..REQUEST }, &key());
-        assert!(is_signed(&REQUEST, &key(), &hashed));
+        let hashed_alike = |path| sign(&Request { path, body: br#"{"a":"it"s"}"#, ..REQUEST }, &key());
+        assert!(is_signed(&REQUEST, &key(), &hashed_alike(b"/order")));
         for bytes in [1, 1_023, 1_024, 1_025, 2_048, 2_049] {
             let [single, double] = [b'\'', b'"'].map(|quote| [vec![b'x'; bytes - 1], vec![quote]].concat());
             let hashed = sign(&Request { body: &double, ..REQUEST }, &key());
             assert!(is_signed(&Request { body: &single, ..REQUEST }, &key(), &hashed), "{bytes} bytes");
         }
+        let whole = Request { path: b"/clob/order", prefix: b"/clob", ..REQUEST };
+        assert!(is_signed(&whole, &key(), &hashed_alike(b"/order")), "without the host's prefix");
         let plain = Request { body: br#"{"a":"it"s"}"#, ..REQUEST };
         let single = sign(&REQUEST, &key());
         assert!(!is_signed(&plain, &key(), &single), "never the other way round");

@@ -150,6 +150,9 @@ mod tests {
         assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAe"), None);
         assert_eq!(address(b"5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed00"), None);
         assert_eq!(address(b"0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAeg"), None);
+        for chars in [0, 39, 40, 41, 42, 45] {
+            assert_eq!(base64_32(&b"A".repeat(chars)), None, "{chars} characters");
+        }
         assert_eq!(decimal_u64(b"12345678901234567890"), None);
         assert_eq!(decimal_u64(b"1.5"), None);
     }

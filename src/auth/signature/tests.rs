@@ -66,7 +66,11 @@ fn every_type_verifies_in_the_domain_it_was_signed_for() {
                 let order = signed_by(&owner(), fields(kind), venue, neg_risk);
                 let hash = domains().order_hash(&order.fields);
                 let id = Domains::order_id(domains().orders(venue, neg_risk), &hash);
-                assert_eq!(judge(&order, venue, neg_risk), Ok(id), "{kind:?} {venue:?} {neg_risk}");
+                let mut told = None;
+                let mut verifier = Verifier::new(domains());
+                let judged =
+                    verifier.order(&order, owner().address(), venue, neg_risk, |known| told = Some(*known));
+                assert_eq!((judged, told), (Ok(id), Some(id)), "{kind:?} {venue:?} {neg_risk}");
                 assert_eq!(judge(&order, venue, !neg_risk), Err(Reject::SignatureInvalid));
             }
         }
@@ -80,6 +84,19 @@ fn headers_decide_the_venue_except_for_deposit_wallets() {
         let judged = judge(&order, Venue::Polymarket, false);
         assert_eq!(judged.is_ok(), kind == SignatureType::Deposit, "{kind:?}");
     }
+}
+
+#[test]
+fn who_goes_on_signing_becomes_known_where_there_is_room_for_a_table() {
+    let order = signed_by(&owner(), fields(SignatureType::Eoa), Venue::Kuest, false);
+    let mut verifier = Verifier::with_known_signers(domains(), KnownSigners::TABLE_BYTES);
+    for _ in 0..80 {
+        assert!(verifier.order(&order, owner().address(), Venue::Kuest, false, |_| ()).is_ok());
+    }
+    let tally = verifier.known_signers().expect("there is room").tally();
+    assert!(tally.hits > 0 && tally.hits + tally.misses == 80, "{tally:?}");
+    let no_room = Verifier::with_known_signers(domains(), KnownSigners::TABLE_BYTES - 1);
+    assert!(no_room.known_signers().is_none());
 }
 
 #[test]
@@ -154,6 +171,20 @@ fn an_order_for_version_3_is_told_from_a_forged_one() {
     }
     assert!(verifier.is_for_another_version(&version_3, owner.address()));
     assert!(!verifier.is_for_another_version(&plain, owner.address()));
+
+    // A deposit wallet's order says itself which exchange it is for.
+    let mut wrapped = signed_by(&owner, fields(SignatureType::Deposit), Venue::Kuest, false);
+    assert!(!verifier.is_for_another_version(&wrapped, owner.address()));
+    assert_eq!(domains().not_served().len(), 3);
+    for separator in domains().not_served() {
+        wrapped.signature[SEPARATOR_AT..HASH_AT].copy_from_slice(&separator.0);
+        assert!(verifier.is_for_another_version(&wrapped, owner.address()));
+        for neg_risk in [false, true] {
+            assert_eq!(judge(&wrapped, Venue::Kuest, neg_risk), Err(Reject::OrderVersionMismatch));
+        }
+    }
+    let short = SignedOrder { signature_len: 96, ..wrapped };
+    assert!(!verifier.is_for_another_version(&short, owner.address()));
 }
 
 #[test]

@@ -352,6 +352,21 @@ fn special_keys_and_nonces_are_answered_as_by_recovery() {
     }
 }
 
+/// Whoever sees a signature could else make another one of the same order.
+#[test]
+fn the_other_form_of_a_good_signature_is_none() {
+    let mut both = Both::new(U256::from(0xb0b));
+    for (nonce, z) in (1..20_u64).zip(7..).map(|(nonce, z)| (U256::from(nonce * 0xabcd), U256::from(z))) {
+        let good = Case::signed(both.secret, nonce, z).expect("a signature");
+        assert!(both.agree(&good));
+        let mut other = good;
+        let s = U256::from_be_slice(&good.signature[32..64]);
+        other.signature[32..64].copy_from_slice(&(ORDER - s).to_be_bytes::<32>());
+        other.signature[64] = 27 + 28 - good.signature[64];
+        assert!(!both.agree(&other));
+    }
+}
+
 #[test]
 fn a_digest_from_the_order_up_is_taken_modulo_it() {
     let mut both = Both::new(U256::from(0xd16e));
