@@ -404,6 +404,33 @@ mod tests {
     }
 
     #[test]
+    fn a_refusal_says_when_to_come_again_by_its_limit_or_else_by_its_kind() {
+        for (reject, of_limit, said) in [
+            (Reject::Busy, None, Some(1)),
+            (Reject::Busy, Some(7), Some(7)),
+            (Reject::RateLimited, Some(3), Some(3)),
+            (Reject::TooOld, None, None),
+        ] {
+            let refusal = Refusal { retry_after_s: of_limit, ..Refusal::plain(reject) };
+            let answer = parsed(&written(|json| refused(json, &refusal)));
+            assert_eq!(answer["retry_after_seconds"].as_u64(), said, "{reject:?} {of_limit:?}");
+        }
+    }
+
+    #[test]
+    fn a_refused_replace_names_the_list_the_place_in_it_and_the_order() {
+        let refusal = Refusal { explain: Some(b"{\"check\":\"x\"}"), ..Refusal::plain(Reject::ReplaceGone) };
+        let id = OrderId([9; 32]);
+        let answer = written(|json| replace_refused(json, &refusal, Some(("cancel", 2)), Some(&id)));
+        let answer = parsed(&answer);
+        assert_eq!((&answer["part"], &answer["index"]), (&"cancel".into(), &2.into()));
+        assert_eq!(answer["orderHash"], format!("0x{}", "09".repeat(32)));
+        assert_eq!((&answer["success"], &answer["explain"]["check"]), (&false.into(), &"x".into()));
+        let nothing_named = parsed(&written(|json| replace_refused(json, &refusal, None, None)));
+        assert!(["part", "index", "orderHash"].iter().all(|name| nothing_named.get(name).is_none()));
+    }
+
+    #[test]
     fn a_cancel_names_what_went_and_what_did_not() {
         let id = |byte| OrderId([byte; 32]);
         let gone = [(3, WhyNot::Gone), (4, WhyNot::Tombstone), (5, WhyNot::Busy), (6, WhyNot::Elsewhere)]
@@ -411,6 +438,7 @@ mod tests {
         let answer = parsed(&written(|json| cancel_result(json, &[id(1), id(2)], &gone, true)));
         assert_eq!(answer["canceled"].as_array().map(Vec::len), Some(2));
         assert_eq!(answer["not_canceled"][format!("0x{}", "03".repeat(32))], ALREADY_GONE);
+        assert_eq!(answer["not_canceled"][format!("0x{}", "04".repeat(32))], ALREADY_GONE);
         assert_eq!(answer["not_canceled"][format!("0x{}", "05".repeat(32))], STILL_THERE);
         assert_eq!(answer["not_canceled"][format!("0x{}", "06".repeat(32))], NOT_IN_MARKET);
         assert_eq!(answer["incomplete"], true);

@@ -359,6 +359,8 @@ mod tests {
             (i128::from(u64::MAX) + 1, 6, "18446744073709.551616"),
             (-36_893_488_147_419_103_230, 6, "-36893488147419.10323"),
             (20 * 10_i128.pow(18), 18, "20"),
+            (i128::MAX, 6, "18446744073709551615"),
+            (i128::MIN, 18, "-18446744073709551615"),
         ] {
             assert_eq!(written(|out| push_signed(out, value, places)), text);
         }
@@ -447,6 +449,9 @@ mod tests {
         ] {
             assert_eq!(parse_millionths_down(text.as_bytes()), down, "{text}");
             assert_eq!(parse_millionths_up(text.as_bytes()), up, "{text}");
+            let exact = if down == up { down } else { Err(NotDecimal::Malformed) };
+            let between_or_large = text == "18446744073709.5516150001";
+            assert!(parse_millionths_float(text.as_bytes()) == exact || between_or_large, "{text}");
         }
         for text in [
             "", "e", "e5", "1e", "1e-", "1e+-1", "1e1.0", "1e1e1", "1 e1", ".5", "1.", ".e1", "1.2.3", "-1",

@@ -319,8 +319,16 @@ fn a_body_that_is_no_json_is_told_from_where_on() {
 fn half_a_surrogate_pair_is_no_text() {
     let good = body().to_string();
     let with_note = |note: &str| read_text(&good.replacen('{', &format!("{{\"note\":\"{note}\","), 1));
-    for whole in [r"\uD83D\ude00", r"\\ud800", r"\\\\ud800", r"\ud7ff\ue000", r"\u0041\n\t", r"\uD83D\uDE00x"]
-    {
+    for whole in [
+        r"\uD83D\ude00",
+        r"\\ud800",
+        r"\\\\ud800",
+        r"\ud7ff\ue000",
+        r"\uDBFF\uDFFF",
+        r"\u0041\n\t",
+        r"\uD83D\uDE00x",
+        r"\u0041ééé",
+    ] {
         assert!(with_note(whole).is_ok(), "{whole}");
     }
     for half in [
@@ -556,6 +564,28 @@ fn a_replace_names_what_leaves_what_comes_and_what_if_it_is_gone() {
     ] {
         assert_eq!(replace(message.clone()), expected, "{message}");
     }
+}
+
+#[test]
+fn a_breaker_takes_any_quantity_above_zero_and_reads_what_is_too_large_as_the_most() {
+    let mut reader = BodyReader::new();
+    for (quantity, read) in [
+        ("1", Some(1_000_000)),
+        ("\"0.000001\"", Some(1)),
+        ("18446744073709", Some(18_446_744_073_709_000_000)),
+        ("18446744073710", Some(u64::MAX)),
+        ("99999999999999999999", Some(u64::MAX)),
+        ("\"18446744073709.551616\"", Some(u64::MAX)),
+        ("0", None),
+        ("0.5", None),
+        ("\"0.0000001\"", None),
+    ] {
+        let body = format!("{{\"quantity\":{quantity},\"interval_ms\":\"250\"}}");
+        let breaker = reader.breaker(&mut body.into_bytes()).map_err(|error| error.field);
+        assert_eq!(breaker, read.map(|shares| (Shares(shares), 250)).ok_or("quantity"), "{quantity}");
+    }
+    let error = reader.breaker(&mut b"{\"quantity\":1}".to_vec()).expect_err("no interval");
+    assert_eq!((error.reject, error.field), (Reject::InvalidPayload, "interval_ms"));
 }
 
 #[test]
