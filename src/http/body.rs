@@ -183,6 +183,13 @@ mod tests {
     fn chunks_that_are_mostly_framing_are_refused() {
         for (chunks, is_taken) in [(4_000, true), (4_200, false)] {
             let mut wire = ("1\r\nx\r\n".repeat(chunks) + "0\r\n\r\n").into_bytes();
+            let mut in_pieces = (Chunked::new(1 << 20), Vec::new());
+            let piece_by_piece = wire.chunks(600).try_for_each(|piece| {
+                let (chunked, buffer) = &mut in_pieces;
+                buffer.extend_from_slice(piece);
+                chunked.decode(buffer).map(|progress| buffer.truncate(progress.held))
+            });
+            assert_eq!(piece_by_piece.is_ok(), is_taken, "{chunks}, in pieces");
             let decoded = Chunked::new(1 << 20).decode(&mut wire);
             assert_eq!(decoded.is_ok(), is_taken, "{chunks}: {decoded:?}");
         }
@@ -248,7 +255,8 @@ mod tests {
             "000000001\r\nx\r\n0\r\n\r\n",
             "0\r\nno colon\r\n\r\n",
             "0\r\n: nameless\r\n\r\n",
-            "0\r\nA: b\r\n folded\r\n\r\n",
+            "0\r\nA: b\r\n folded: x\r\n\r\n",
+            "0\r\nA: b\r\n\tfolded: x\r\n\r\n",
             "4;\0\r\nWiki\r\n",
         ] {
             let mut buffer = wire.as_bytes().to_vec();

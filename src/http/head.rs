@@ -268,6 +268,7 @@ pub fn header_at_fault(bytes: &[u8]) -> Option<&[u8]> {
 #[must_use]
 pub fn origin_of(bytes: &[u8]) -> Option<&str> {
     const NAME: &[u8] = b"origin:";
+    let bytes = bytes.strip_prefix(b"\r\n").unwrap_or(bytes);
     let mut lines = bytes.split(|&byte| byte == b'\n').take_while(|line| !line.trim_ascii().is_empty());
     let is_origin = |line: &&[u8]| line.get(..NAME.len()).is_some_and(|name| name.eq_ignore_ascii_case(NAME));
     text(lines.find(is_origin)?[NAME.len()..].trim_ascii()).ok()

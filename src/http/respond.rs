@@ -425,6 +425,34 @@ mod tests {
     }
 
     #[test]
+    fn an_error_says_when_to_come_again_in_its_head_and_in_its_body() {
+        let extras = Extras { retry_after_s: Some(7), ..Extras::default() };
+        let answer = written(|out| plain_error(out, 503, "busy", "try again", &extras));
+        assert!(answer.contains("\r\nRetry-After: 7\r\n"), "{answer}");
+        assert!(answer.ends_with("{\"error\":\"try again\",\"code\":\"busy\",\"retry_after_seconds\":7}"));
+    }
+
+    #[test]
+    fn who_is_within_a_limit_is_not_warned() {
+        let rate_limit = Some(RateLimit { limit: 9, remaining: 0, reset_s: 1, over: false });
+        let extras = Extras { rate_limit, ..Extras::default() };
+        let answer = written(|out| {
+            Response::begin(out, 200, ContentType::Json, &extras).finish(out);
+        });
+        assert!(answer.contains("\r\nRateLimit-Remaining: 0\r\n") && !answer.contains("Warning"), "{answer}");
+    }
+
+    #[test]
+    fn what_a_stream_s_request_lacks_is_quoted_in_part_and_in_plain_letters() {
+        let got = [&b"a\"\\\xff\t"[..], &[b'x'; 80]].concat();
+        let lacks = NoUpgrade { field: "Upgrade", got: &got, allowed: "websocket" };
+        let answer = written(|out| upgrade_required(out, &lacks, &Extras::default()));
+        let quoted = format!("\"got\":\"a????{}\",", "x".repeat(59));
+        assert!(answer.contains(&quoted), "{answer}");
+        assert!(answer.contains("\r\nConnection: upgrade, keep-alive\r\n"), "{answer}");
+    }
+
+    #[test]
     fn every_bad_request_closes_with_a_status_that_has_a_name() {
         for bad in BadRequest::ALL {
             let (status, text) = bad.wire();

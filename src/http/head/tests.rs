@@ -140,6 +140,10 @@ fn header_lines_that_two_servers_might_read_differently_are_refused() {
         ("POLY_NONCE: 0\r\nKUEST_NONCE: 0\r\n", BadRequest::FamiliesMixed),
         ("SERVICE_API_KEY: 0\r\nPOLY_ADDRESS: 0\r\n", BadRequest::FamiliesMixed),
         ("Content-Encoding: gzip\r\nContent-Length: 1\r\n", BadRequest::BodyCompressed),
+        (
+            "Content-Encoding: gzip\r\nContent-Encoding: utf-8\r\nContent-Length: 1\r\n",
+            BadRequest::BodyCompressed,
+        ),
         ("Transfer-Encoding: chunked\r\nContent-Encoding: identity, Zstd\r\n", BadRequest::BodyCompressed),
         ("Expect: 200-ok\r\n", BadRequest::ExpectationUnknown),
     ] {
@@ -165,10 +169,26 @@ fn the_header_at_fault_is_named() {
     ] {
         let text = with(lines);
         assert!(read(&text).is_err(), "{lines:?}");
-        assert_eq!(header_at_fault(text.as_bytes()), name.map(str::as_bytes), "{lines:?}");
+        for text in [&text, &format!("\r\n{text}")] {
+            assert_eq!(header_at_fault(text.as_bytes()), name.map(str::as_bytes), "{text:?}");
+        }
     }
     for line in ["GET /\r\nHost: h\r\nHost: h\r\n\r\n", "GET / HTTP/1.1\r\nHost: h\r\nHos", ""] {
         assert_eq!(header_at_fault(line.as_bytes()), None, "{line:?}");
+    }
+}
+
+#[test]
+fn of_bytes_that_are_no_request_the_method_and_the_page_are_still_told() {
+    for (text, is_head, page) in [
+        ("HEAD / HTTP/9.9\r\nOrigin: https://a\r\n", true, Some("https://a")),
+        ("\r\nHEAD / HTTP/1.1\r\nA : b\r\noRIGIN:https://a \r\n\r\n", true, Some("https://a")),
+        ("\r\n\r\nHEAD / HTTP/1.1\r\n", false, None),
+        ("HEADER / HTTP/1.1\r\nX-Origin: a\r\n", false, None),
+        ("head / HTTP/1.1\r\nOrigin: é\r\n", false, None),
+        ("POST / HTTP/1.1\r\n\r\nOrigin: of the body\r\n", false, None),
+    ] {
+        assert_eq!((asks_head(text.as_bytes()), origin_of(text.as_bytes())), (is_head, page), "{text:?}");
     }
 }
 
@@ -216,6 +236,7 @@ fn connections_stay_open_as_each_version_has_it() {
         ("HTTP/1.1", "", true),
         ("HTTP/1.1", "Connection: close\r\n", false),
         ("HTTP/1.1", "Connection: keep-alive, CLOSE\r\n", false),
+        ("HTTP/1.1", "Connection: close, keep-alive\r\n", false),
         ("HTTP/1.1", "Connection: keep-alive\r\nConnection: close\r\n", false),
         ("HTTP/1.1", "Connection: upgrade\r\n", true),
         ("HTTP/1.0", "", false),
@@ -260,6 +281,7 @@ fn a_websocket_key_counts_only_with_its_upgrade() {
         (get, vec![key, upgrade, connection, version], Ok("abc")),
         (get, vec![key, "Upgrade: h2c, websocket\r\n", connection, version], Ok("abc")),
         (get, vec![key, "Upgrade: h2c\r\n", upgrade, connection, version], Ok("abc")),
+        (get, vec![key, upgrade, "Upgrade: h2c\r\n", connection, version], Ok("abc")),
         (
             get,
             vec![key, "Upgrade: websockets\r\n", connection, version],

@@ -97,6 +97,9 @@ fn markets_have_two_meanings_and_the_request_says_which() {
         ("GET /markets/540900", Endpoint::CatalogMarket),
         ("GET /markets/0x12", Endpoint::CatalogMarket),
         ("GET /markets/slug/abc", Endpoint::CatalogMarketBySlug),
+        // A slug may be a word that other paths end in.
+        ("GET /markets/slug/tags", Endpoint::CatalogMarketBySlug),
+        ("GET /events/slug/tags", Endpoint::EventBySlug),
         ("GET /gamma/markets", Endpoint::CatalogMarkets),
         ("GET /gamma/markets/540900", Endpoint::CatalogMarket),
         ("GET /clob/markets?limit=5", Endpoint::ClobMarkets),
@@ -127,6 +130,7 @@ fn a_host_that_is_named_after_a_service_decides_what_markets_are() {
         ("clob.example.com", "GET /markets?limit=5", Endpoint::ClobMarkets),
         ("clob.example.com", "GET /markets/540900", Endpoint::ClobMarket),
         ("clob-staging:8080", &with_creator, Endpoint::ClobMarket),
+        ("clob:8080", &with_creator, Endpoint::ClobMarket),
         ("data-api.example.com", "GET /markets?limit=5", Endpoint::ClobMarkets),
         ("gammas.example.com", "GET /markets", Endpoint::ClobMarkets),
         ("api.gamma.example.com", "GET /markets", Endpoint::ClobMarkets),
