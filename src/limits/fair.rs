@@ -44,3 +44,20 @@ impl VirtualTime {
         self.now = self.now.max(beginning);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_begins_behind_its_address_s_last_one_and_never_before_now() {
+        let (mut time, [one, new]) = (VirtualTime::new(), [1, 2].map(Party::of_row));
+        assert_eq!([5, 3].map(|cost| time.charge(one, cost)), [0, 5]);
+        assert_eq!([one, new].map(|address| time.beginning(address)), [8, 0]);
+        for (beginning, expected) in [(5, [8, 5]), (0, [8, 5]), (9, [9, 9])] {
+            time.turn_to(beginning);
+            assert_eq!([one, new].map(|address| time.beginning(address)), expected, "turned to {beginning}");
+        }
+        assert_eq!([time.charge(new, u64::MAX), time.beginning(new)], [9, u64::MAX]);
+    }
+}

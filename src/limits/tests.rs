@@ -170,6 +170,36 @@ fn off_and_scopes_without_a_rule_count_nothing() {
 }
 
 #[test]
+fn what_is_suspended_counts_nothing_until_it_is_resumed() {
+    let limits = limits(Mode::Enforce, "book 1/10s");
+    limits.suspend();
+    limits.owe(due(limits.ipv4(1), Scope::Book, 1), Moment::of_ms(0));
+    check(&limits, "0 book 1 -> pass\n 0 book 1 -> pass");
+    limits.resume();
+    check(&limits, "0 book 1 -> pass 0 left of 1, 10 s\n 0 book 1 -> refuse for 10 s 0 left of 1, 10 s");
+}
+
+#[test]
+fn what_was_paid_is_not_judged_again() {
+    let limits = limits(Mode::Enforce, "order 4/4s");
+    check(&limits, "0 order 4 -> pass 0 left of 4, 4 s\n 0 order 1 -> wait 1000 ms 0 left of 4, 5 s");
+    let owner = due(limits.owner(1), Scope::Order, 1);
+    let paid = Due { party: limits.ipv4(1), scope: Scope::Order, cost: Cost::PAID };
+    let (verdict, standing) = limits.charge([paid, owner].into_iter(), Moment::of_ms(0));
+    assert_eq!((verdict, standing.map(|stands| stands.remaining)), (Verdict::Pass, Some(3)));
+}
+
+#[test]
+fn what_is_given_back_to_a_bucket_that_is_gone_takes_none_of_another() {
+    let (buckets, rate, now) = (Buckets::new(8), Rate::of(2, 10), Moment::of_ms(7));
+    let [busy @ .., gone] = [1_u64, 2, 3, 4, 5, 6, 7, 8, 9].map(|tag| tag << 42);
+    let two = Cost { now: 2, paid: 0 };
+    assert!(busy.iter().all(|&hash| buckets.charge(hash, rate, two, now, 0).fits));
+    buckets.give_back(gone, rate, 1, now);
+    assert!(busy.iter().all(|&hash| !buckets.charge(hash, rate, Cost::ONE, now, 0).fits));
+}
+
+#[test]
 fn parties_and_scopes_have_buckets_of_their_own() {
     let limits = limits(Mode::Enforce, "order 1/1m; cancel 1/1m");
     let parties = [limits.ipv4(1), limits.ipv6(1), limits.ipv4(2), limits.owner(1)];
