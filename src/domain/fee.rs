@@ -129,6 +129,18 @@ mod tests {
     }
 
     #[test]
+    fn makers_pay_only_where_the_schedule_says_so_and_an_open_buy_costs_that_and_its_price_rounded_up() {
+        let (half, third) = [5_000, 3_333].map(|price| Price::new(price).expect("in range")).into();
+        let hundred = Shares(100_000_000);
+        for (taker_only, fee, cost) in [(true, 0, 1), (false, 1_102_500, 1)] {
+            let fees = FeeSchedule { taker_only, ..schedule(44_100, 1, 0) };
+            assert_eq!(fees.maker_fee(hundred, half), Collateral(fee));
+            assert_eq!(cost_of_buy(half, hundred, &fees), Collateral(50_000_000 + fee));
+            assert_eq!(cost_of_buy(third, Shares(1), &fees), Collateral(cost));
+        }
+    }
+
+    #[test]
     fn a_fee_below_a_hundred_thousandth_is_nothing() {
         let half = Price::new(5_000).expect("in range");
         assert_eq!(schedule(40_000, 1, 0).taker_fee(Shares(999), half), Collateral::ZERO);

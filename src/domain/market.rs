@@ -98,3 +98,24 @@ impl Payout {
         Collateral(u64::try_from(sum / u128::from(ONE)).expect("a payout is at most the shares"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_payout_is_rounded_down_once_for_both_outcomes() {
+        for (zero, shares, paid) in [
+            (1_000_000, [7, 5], 7),
+            (0, [7, 5], 5),
+            (500_000, [1, 0], 0),
+            (500_000, [1, 1], 1),
+            (500_000, [3, 2], 2),
+            (333_333, [u64::MAX, u64::MAX], u64::MAX),
+        ] {
+            let payout = Payout::new(zero).expect("at most one");
+            assert_eq!(payout.of(shares.map(Shares)), Collateral(paid), "{shares:?} at {zero}");
+        }
+        assert_eq!(Payout::new(1_000_001), None);
+    }
+}

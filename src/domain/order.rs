@@ -260,6 +260,7 @@ mod tests {
         let floored = buy(10_000_000, 19_607_800);
         assert_eq!(exact.exact_price(cent), Price::new(5_100));
         assert_eq!(floored.exact_price(cent), None);
+        assert_eq!(buy(5_150_000, 10_000_000).exact_price(cent), None);
         // Ten-thousandths of this collateral need more than 64 bits.
         let large = buy(u64::MAX / 100 * 51, u64::MAX / 100 * 100);
         assert_eq!(large.exact_price(cent), Price::new(5_100));

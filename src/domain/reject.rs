@@ -216,6 +216,23 @@ mod tests {
     use std::collections::BTreeSet;
 
     #[test]
+    fn what_passes_by_itself_says_when_to_come_again() {
+        for (reject, seconds) in [
+            (Reject::Recovering, Some(1)),
+            (Reject::BookFull, Some(1)),
+            (Reject::TradingDisabled, Some(5)),
+            (Reject::CancelOnly, Some(5)),
+            (Reject::PostOnlyMode, Some(5)),
+            // Only the limit that refused knows.
+            (Reject::RateLimited, None),
+            (Reject::MarketPaused, None),
+            (Reject::NotEnoughBalance, None),
+        ] {
+            assert_eq!(reject.retry_after_s(), seconds, "{reject:?}");
+        }
+    }
+
+    #[test]
     fn a_client_can_tell_every_refusal_apart() {
         let codes: BTreeSet<_> = Reject::ALL.iter().map(|reject| reject.wire().code).collect();
         assert_eq!(codes.len(), Reject::ALL.len());
