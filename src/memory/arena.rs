@@ -150,6 +150,7 @@ mod tests {
         assert!(arena.is_full());
         assert_eq!(arena.insert('c'), None);
         arena.remove(first);
+        assert!(!arena.is_full());
         assert_eq!(arena.insert('d'), Some(first));
         assert_eq!((arena[first], arena[second], arena.len()), ('d', 'b', 2));
     }

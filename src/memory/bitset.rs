@@ -134,6 +134,7 @@ mod tests {
             let mut set = vec![u64::MAX; shape.len()];
             shape.clear(&mut set);
             let mut plain = BTreeSet::new();
+            prop_assert_eq!(shape.next_up(&set, numbers.next_multiple_of(64)), None);
             for (put, number) in changes {
                 let number = number % numbers;
                 if put {

@@ -366,6 +366,18 @@ mod tests {
     }
 
     #[test]
+    fn each_of_several_watchers_hears_until_it_ends_its_own_watch() {
+        let cells = Cells::new(2, 3);
+        cells.watch(ALICE, HERE);
+        cells.watch(ALICE, THERE);
+        cells.lowered(ALICE);
+        assert_eq!([HERE, THERE].map(|shard| cells.next_dirty(shard)), [Some(ALICE); 2]);
+        cells.unwatch(ALICE, HERE);
+        cells.lowered(ALICE);
+        assert_eq!([HERE, THERE].map(|shard| cells.next_dirty(shard)), [None, Some(ALICE)]);
+    }
+
+    #[test]
     fn every_raised_flag_comes_down_once_and_in_order() {
         for wallets in [1, 64, 65, 4_096, 4_097, 300_000] {
             let cells = Cells::new(wallets, 1);

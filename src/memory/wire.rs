@@ -465,6 +465,27 @@ mod tests {
     }
 
     #[test]
+    fn a_forged_count_is_damage_and_takes_no_memory() {
+        let forged = [u32::MAX.to_le_bytes(), [1; 4]].concat();
+        assert!(Vec::<[u8; 1 << 16]>::take(&mut Input::new(&forged)).is_err());
+        assert!(Vec::<u8>::take(&mut Input::new(&forged)).is_err());
+    }
+
+    #[test]
+    fn what_no_value_has_is_damage_where_it_stands() {
+        let at = |field, at| Some(Damage { field, at });
+        for flag in 2..=u8::MAX {
+            assert_eq!(bool::take(&mut Input::new(&[flag])).err(), at("flag", 0));
+        }
+        let bytes = [0, 0, 0, 1];
+        assert_eq!(Input::new(&bytes).zeros(3), Ok(()));
+        assert_eq!(Input::new(&bytes).zeros(4).err(), at("zeros", 0));
+        let words = [7_u64, 8, 9].map(u64::to_le_bytes).concat();
+        let below = |bound: u64| Input::new(&words).each(3, "word", |[word]| (word < bound).then_some(word));
+        assert_eq!((below(10), below(9).err()), (Ok(vec![7, 8, 9]), at("word", 16)));
+    }
+
+    #[test]
     fn a_bounded_input_takes_the_longest_list_and_no_longer_one() {
         let mut bytes = Vec::new();
         vec![0_u8; 5].put(&mut bytes);
