@@ -346,7 +346,28 @@ mod tests {
         accounts.drop_order(slots[1]);
         let rows: Vec<Slot> = accounts.with_orders(ALICE).collect();
         assert_eq!(rows, [slots[2], slots[0]]);
+        accounts.add_buying(slots[2], Collateral(5));
+        assert_eq!(accounts.wallet(ALICE).largest, Collateral(30), "never below the largest of its rows");
         assert_eq!(accounts.measure(ALICE), Collateral(10));
+        assert_eq!(accounts.wallet(ALICE).largest, Collateral(10));
+    }
+
+    #[test]
+    fn rows_whose_orders_come_and_go_in_any_order_stay_listed_once_each() {
+        let mut accounts = Accounts::with_capacity(3, 4, 4, 1);
+        let slots = [1, 2, 3].map(|market| accounts.open(ALICE, MarketNo(market)).unwrap());
+        let mut listed: Vec<Slot> = Vec::new();
+        for at in [0, 1, 2, 1, 0, 1, 0, 2, 2, 1, 0, 0, 2, 0, 1, 2] {
+            let slot = slots[at];
+            if listed.contains(&slot) {
+                accounts.drop_order(slot);
+                listed.retain(|other| *other != slot);
+            } else {
+                accounts.add_order(slot);
+                listed.insert(0, slot);
+            }
+            assert_eq!(accounts.with_orders(ALICE).take(4).collect::<Vec<_>>(), listed);
+        }
     }
 
     #[test]
@@ -378,5 +399,7 @@ mod tests {
         accounts[slot].spend_in(1, Collateral(5));
         assert_eq!(accounts[slot].spent_in(1), Collateral(10));
         assert_eq!(accounts[slot].spent_in(2), Collateral::ZERO);
+        accounts[slot].spend_in(2, Collateral(3));
+        assert_eq!(accounts[slot].spent_in(2), Collateral(3));
     }
 }
