@@ -3,6 +3,7 @@
 use super::naive::Naive;
 use super::*;
 use crate::memory::sections::Name;
+use crate::memory::wire::Wire;
 use proptest::prelude::*;
 
 const WALLETS: u32 = 3;
@@ -135,6 +136,10 @@ impl Pair {
         }
         for market in (0..MARKETS).map(MarketNo) {
             assert_eq!(self.wallets.standings().volume(market), self.naive.traded_in(market));
+            let trades: Vec<_> = self.wallets.activity().trades_of(market).map(|row| row.position).collect();
+            let is_trade = |act: &Act| matches!(act, Act::Traded(trade) if trade.market == market);
+            let naive = self.naive.entries.iter().filter(|entry| is_trade(&entry.act));
+            assert_eq!(trades, naive.map(|entry| entry.position).collect::<Vec<_>>());
         }
     }
 
@@ -236,6 +241,90 @@ fn sections(wallets: &Wallets) -> Vec<(Name, Vec<u8>)> {
     sections
 }
 
+/// A section alone, as of a file that somebody forged, and the first numbers of wallets and markets that are too small.
+#[test]
+fn what_is_of_no_wallet_or_market_is_refused_in_every_part() {
+    let mut wallets = Wallets::new();
+    let (market, time, wallet) = (MarketNo(2), TimeMs(DAY_MS), WalletNo(2));
+    let trade = Trade {
+        market,
+        outcome: Outcome::Zero,
+        side: Side::Buy,
+        role: Role::Taker,
+        shares: Shares(SHARE),
+        leg: Collateral(5),
+        fee: Collateral::ZERO,
+        price_millionths: 5,
+    };
+    for (step, act) in [Act::Traded(trade), Act::Credit(Collateral(1))].into_iter().enumerate() {
+        wallets.follow(&Entry { position: Position(64 * step as u64), time, wallet, act });
+    }
+    let kept = sections(&wallets);
+    let complete = |names: &[&Name], wallets, markets| {
+        let mut taken = Wallets::new();
+        for name in names {
+            let (_, bytes) = kept.iter().find(|(kept, _)| kept == *name).expect("a section");
+            assert_eq!(taken.take_section(**name, bytes), Ok(true));
+        }
+        taken.complete(wallets, markets).err().map(|damage| damage.field)
+    };
+    let [held, acts, stand, volume] = [b"w.held  ", b"w.acts  ", b"w.stand ", b"w.volume"];
+    for (names, wallets, markets, refused) in [
+        (&[held, acts, stand, volume][..], 3, 3, None),
+        (&[held], 2, 3, Some("place of a holding")),
+        (&[held], 3, 2, Some("place of a holding")),
+        (&[held, held], 3, 3, Some("place of a holding")),
+        (&[acts], 2, 3, Some("place of activity")),
+        (&[acts], 3, 2, Some("place of activity")),
+        (&[stand], 2, 3, Some("standing of a wallet")),
+        (&[volume], 3, 2, Some("standing of a wallet")),
+        (&[stand], 3, 3, Some("markets of a wallet")),
+        (&[held], 3, 3, Some("markets of a wallet")),
+    ] {
+        assert_eq!(complete(names, wallets, markets), refused, "{names:?} of {wallets} and {markets}");
+    }
+}
+
+#[test]
+fn hours_that_do_not_come_to_their_sum_are_refused() {
+    let one = Totals { volume: 4, shares: 3, trades: 2, realized: -1 };
+    let two = Totals { volume: 8, shares: 6, trades: 4, realized: 1 };
+    let far = Totals { realized: i128::MAX, ..one };
+    for (all, hours, is_taken) in [
+        (two, vec![], true),
+        (two, vec![(6, one), (7, one)], true),
+        (two, vec![(7, one), (6, one)], false),
+        (two, vec![(7, one), (7, one)], false),
+        (two, vec![(6, one), (7, one), (8, one)], false),
+        (Totals { volume: 7, ..two }, vec![(6, one), (7, one)], false),
+        (Totals { shares: 5, ..two }, vec![(6, one), (7, one)], false),
+        (Totals { trades: 3, ..two }, vec![(6, one), (7, one)], false),
+        (two, vec![(6, far)], true),
+        (two, vec![(6, far), (7, one)], false),
+        (two, vec![(u64::MAX / HOUR_MS, one)], true),
+        (two, vec![(u64::MAX / HOUR_MS + 1, one)], false),
+    ] {
+        let mut bytes = Vec::new();
+        (all, 0_u32, hours.clone()).put(&mut bytes);
+        let taken = Wallets::new().take_section(*b"w.stand ", &bytes);
+        assert_eq!(taken.is_ok(), is_taken, "{hours:?} of {all:?}");
+    }
+}
+
+#[test]
+fn an_hour_is_kept_as_long_as_it_is_promised() {
+    let mut wallets = Wallets::new();
+    for (hour, kept) in [(5, 1), (4 + HOURS_KEPT, 2), (5 + HOURS_KEPT, 2)] {
+        let act = Act::Split { market: MarketNo(0), pairs: Shares(SHARE) };
+        let (position, time, wallet) = (Position(0), TimeMs(hour * HOUR_MS), WalletNo(0));
+        wallets.follow(&Entry { position, time, wallet, act });
+        let act = Act::Merge { market: MarketNo(0), pairs: Shares(SHARE) };
+        wallets.follow(&Entry { position, time, wallet, act });
+        let hours: Vec<u64> = wallets.standings().hours_of(wallet).map(|(hour, _)| hour).collect();
+        assert_eq!((hours.len(), hours.first()), (kept, Some(&hour)), "{hours:?}");
+    }
+}
+
 /// Size and average, a price, and what follows from them: initial, current, profit, percentage.
 /// `tests/wallet_rows.rs` does the same with a strict client's own rows.
 #[test]
@@ -266,6 +355,40 @@ fn millionths(text: &str) -> u64 {
 }
 
 #[test]
+fn a_fee_above_what_a_sale_brings_leaves_nothing() {
+    for (side, fee, cash) in
+        [(Side::Buy, 3, 13), (Side::Sell, 3, 7), (Side::Sell, 10, 0), (Side::Sell, 11, 0)]
+    {
+        let (market, outcome, role) = (MarketNo(0), Outcome::Zero, Role::Taker);
+        let (shares, leg, fee) = (Shares(20), Collateral(10), Collateral(fee));
+        let trade = Trade { market, outcome, side, role, shares, leg, fee, price_millionths: 500_000 };
+        assert_eq!(trade.cash(), Collateral(cash), "{side:?}");
+    }
+}
+
+#[test]
+fn boards_end_with_the_last_act_though_a_clock_is_behind_it() {
+    let mut wallets = Wallets::new();
+    let (time, amount, market) = (TimeMs(40 * DAY_MS), Shares(SHARE), MarketNo(0));
+    let (shares, payout) = ([amount, Shares::ZERO], Payout::new(1_000_000).expect("at most one"));
+    let paid = Collateral(SHARE);
+    // What was gained two days before is on no board of the last day.
+    for time in [TimeMs(time.0 - 2 * DAY_MS), time] {
+        for act in [Act::Split { market, pairs: amount }, Act::Redeem { market, shares, payout, paid }] {
+            wallets.follow(&Entry { position: Position(0), time, wallet: WalletNo(0), act });
+        }
+    }
+    let gained = 500_000 * 1_000_000_000_000;
+    wallets.turn(TimeMs(time.0 - 2 * HOUR_MS));
+    wallets.turn(TimeMs(time.0 + DAY_MS - HOUR_MS));
+    assert_eq!(wallets.standings().board(Period::Day)[0].realized, gained);
+    wallets.turn(TimeMs(time.0 + DAY_MS));
+    assert_eq!(wallets.standings().board(Period::Day)[0].realized, 0);
+    wallets.turn(TimeMs(0));
+    assert_eq!(wallets.standings().board(Period::Day)[0].realized, gained);
+}
+
+#[test]
 fn a_booked_profit_is_measured_against_the_shares_ever_bought() {
     for (bought, realized, percent) in [(1_625, 212_480_000, 130_757), (1_300, 98_670_000, 75_900), (0, 0, 0)]
     {
@@ -276,6 +399,8 @@ fn a_booked_profit_is_measured_against_the_shares_ever_bought() {
         };
         assert_eq!(lot.closed_figures().percent_realized(4), percent);
         assert_eq!(lot.closed_figures().percent_pnl(4), percent);
+        let open = Lot { shares: Shares(1), cost: Atto(1), ..lot };
+        assert_eq!(open.open_figures(0).percent_realized(4), percent, "whatever it holds now cost");
     }
 }
 
@@ -286,6 +411,7 @@ fn what_a_sale_leaves_keeps_its_average_and_what_closes_keeps_its_size() {
     assert_eq!(lot.sell(Shares(SHARE), Atto::of(Collateral(500_000)), TimeMs(2)), 166_666_666_666_666_667);
     assert_eq!(rounded(lot.open_figures(0).average, 6), 333_333);
     lot.buy(Shares(2 * SHARE), Atto::of(Collateral(1_000_000)), TimeMs(3));
+    assert_eq!(lot.changed, TimeMs(3));
     assert_eq!(rounded(lot.open_figures(0).average, 6), 416_667);
     lot.sell(Shares(4 * SHARE), Atto::of(Collateral(4_000_000)), TimeMs(4));
     let figures = lot.closed_figures();
@@ -308,6 +434,7 @@ fn a_redeem_books_what_rounding_took_on_the_side_with_the_higher_payout() {
         ([0, 3], 500_000, [0, 10]),
         ([1, 2], 400_000, [4, 6]),
         ([3, 1], 400_000, [4, 6]),
+        ([3, 1], 600_000, [16, 4]),
     ] {
         let (shares, payout) = (shares.map(Shares), Payout::new(payout).expect("at most one"));
         let [zero, one] = redeemed(shares, payout, payout.of(shares));
