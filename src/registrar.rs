@@ -125,11 +125,9 @@ impl Registrar {
         self.last_claimed
     }
 
-    /// Sets the mode of the whole exchange.
+    /// Sets the mode of the whole exchange. Resolved is for markets.
     pub fn set_exchange_mode(&mut self, now: TimeMs, mode: Mode) -> Result<(), Refusal> {
-        if mode == Mode::Resolved {
-            return Err(Refusal::ModeNotForExchange);
-        }
+        assert!(mode != Mode::Resolved, "resolved is for markets, and no reader takes it for the exchange");
         if self.registry().exchange_mode() == mode {
             return Ok(());
         }

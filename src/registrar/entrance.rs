@@ -8,7 +8,7 @@ use crate::auth::explain::{self, Check, Presenting};
 use crate::auth::l2::{self, Request};
 use crate::auth::{Chain, KeyEntry, KeyName, KeyTable, MacKey, MasterSecret, Passphrase, text};
 use crate::domain::text::parse_uuid;
-use crate::domain::{Address, ApiKey, Reject, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
+use crate::domain::{Address, ApiKey, TimeMs, WalletKind, WalletNo, Word, nonce as nonces};
 use crate::registry::{KeyState, Registry};
 use std::collections::HashMap;
 
@@ -64,14 +64,9 @@ impl Entrance {
         request: &Request<'_>,
         now: TimeMs,
         window_s: u64,
-    ) -> Result<Caller, Reject> {
-        self.entry(registry, presented, request, now, window_s)
-            .map(|entry| Caller {
-                principal: entry.principal,
-                address: entry.address,
-                api_key: entry.api_key,
-            })
-            .ok_or(Reject::Unauthorized)
+    ) -> Option<Caller> {
+        let entry = self.entry(registry, presented, request, now, window_s)?;
+        Some(Caller { principal: entry.principal, address: entry.address, api_key: entry.api_key })
     }
 
     /// Whether this key lives. One that is at hand costs no HMAC.

@@ -38,7 +38,7 @@ const EVENTS_MAX: u32 = 1 << 24;
 /// The number of outcomes, as it goes into a condition's id.
 const OUTCOMES: u8 = 2;
 
-/// A market to add.
+/// A market to add. Whoever read its labels, smallest order and fees has bounded them.
 #[derive(Clone, Copy, Debug)]
 pub struct NewMarket<'a> {
     /// The number of the event that holds it.
@@ -63,7 +63,7 @@ pub struct NewMarket<'a> {
     pub fee: FeeSchedule,
     /// Its mode.
     pub mode: Mode,
-    /// Its payout, if it comes resolved.
+    /// Its payout, if it comes resolved, and only then.
     pub payout: Option<Payout>,
     /// Its JSON.
     pub text: &'a str,
@@ -73,6 +73,15 @@ impl NewMarket<'_> {
     /// An imported row without tokens: the exchange gives it some, but nobody signs for them.
     const fn is_for_show(&self) -> bool {
         self.condition.is_some() && self.tokens.is_none() && self.payout.is_none()
+    }
+
+    /// What readers of files, requests and settings have seen to.
+    fn assert_read(&self) {
+        let label_bytes = 1..=LABEL_BYTES_MAX;
+        assert!(self.labels.iter().all(|label| label_bytes.contains(&label.len())), "labels are bounded");
+        assert!(self.min_size.0 <= ORDER_AMOUNT_MAX, "the smallest order is no larger than the largest");
+        assert!(can_be_charged(&self.fee), "fees are such as can be charged");
+        assert!(self.payout.is_some() == (self.mode == Mode::Resolved), "resolved is what has a payout");
     }
 }
 
@@ -106,14 +115,12 @@ impl Registrar {
     }
 
     /// Adds an event and returns its number; an event that is known keeps its number and its text.
-    /// Its text is JSON that names `key` as its id.
+    /// Its text is JSON that names `key`, 1 to 64 bytes, as its id.
     pub fn add_event(&mut self, now: TimeMs, key: &str, text: &str) -> Result<u32, Refusal> {
         if let Some(number) = self.event(key) {
             return Ok(number);
         }
-        if !(1..=EVENT_KEY_BYTES_MAX).contains(&key.len()) {
-            return Err(Refusal::EventKeyLength);
-        }
+        assert_key(key);
         may_be_text(text)?;
         if self.event_count == EVENTS_MAX {
             return Err(Refusal::EventsFull);
@@ -139,11 +146,9 @@ impl Registrar {
     }
 
     /// Adds a tag, series or creator, or replaces the text of the one with this id. The caller, which
-    /// has both texts, has decided that this is the newer. It is JSON that names `key` as its id.
+    /// has both texts, has decided that this is the newer. It is JSON that names `key`, 1 to 64 bytes, as its id.
     pub fn put_item(&mut self, now: TimeMs, kind: ItemKind, key: &str, text: &str) -> Result<(), Refusal> {
-        if !(1..=EVENT_KEY_BYTES_MAX).contains(&key.len()) {
-            return Err(Refusal::EventKeyLength);
-        }
+        assert_key(key);
         may_be_text(text)?;
         let known = self.items.get(&(kind, key.to_owned())).copied();
         if known.is_none() && self.item_count == EVENTS_MAX {
@@ -244,23 +249,12 @@ impl Registrar {
     }
 
     fn may_add(&self, market: &NewMarket<'_>, names: &MarketNames) -> Result<(), Refusal> {
+        market.assert_read();
         let registry = self.registry();
         if market.event.is_some_and(|event| self.event_count <= event) {
             return Err(Refusal::EventUnknown);
         }
-        if market.labels.iter().any(|label| !(1..=LABEL_BYTES_MAX).contains(&label.len())) {
-            return Err(Refusal::LabelLength);
-        }
         may_be_text(market.text)?;
-        if market.min_size.0 > ORDER_AMOUNT_MAX {
-            return Err(Refusal::MinSizeTooLarge);
-        }
-        if !can_be_charged(&market.fee) {
-            return Err(Refusal::FeeInvalid);
-        }
-        if market.payout.is_some() != (market.mode == Mode::Resolved) {
-            return Err(Refusal::PayoutMode);
-        }
         if registry.condition(&names.condition).is_some() {
             return Err(Refusal::ConditionTaken);
         }
@@ -312,6 +306,11 @@ fn tokens_of(condition: &ConditionId) -> [TokenId; 2] {
 /// The exchange's own ids go up from the highest in use; a venue's are below all of them.
 fn next_id_after(next: u64, used: u64) -> u64 {
     next.max(used.saturating_add(1))
+}
+
+/// The id of an event or item that was read is bounded.
+fn assert_key(key: &str) {
+    assert!((1..=EVENT_KEY_BYTES_MAX).contains(&key.len()), "ids are bounded where they are read");
 }
 
 fn may_be_text(text: &str) -> Result<(), Refusal> {

@@ -17,7 +17,7 @@ pub const OUTSTANDING_MAX: u64 = 1 << 62;
 pub struct MoneyOrder<'a> {
     /// The wallet.
     pub wallet: Address,
-    /// How much.
+    /// How much, but not nothing.
     pub amount: Collateral,
     /// The operator's reference, 1 to 64 bytes.
     pub reference: &'a str,
@@ -108,14 +108,11 @@ impl Registrar {
         Err(Refusal::BalanceInUse)
     }
 
-    /// Whether this was done before. Refuses orders of no amount, and what is not the same under a known reference.
+    /// Whether this was done before. Refuses what is not the same under a known reference.
     fn was_done(&self, order: &MoneyOrder<'_>, direction: MoneyDirection) -> Result<bool, Refusal> {
-        if !(1..=REFERENCE_BYTES_MAX).contains(&order.reference.len()) {
-            return Err(Refusal::ReferenceLength);
-        }
-        if order.amount.is_zero() {
-            return Err(Refusal::AmountZero);
-        }
+        let reference_bytes = 1..=REFERENCE_BYTES_MAX;
+        assert!(reference_bytes.contains(&order.reference.len()), "the request's reader bounds references");
+        assert!(!order.amount.is_zero(), "the request's reader takes no movement of nothing");
         let Some(first) = self.references.get(order.reference) else { return Ok(false) };
         let wallet = self.registry().wallet(first.wallet).address;
         let same = wallet == order.wallet && first.direction == direction && first.amount == order.amount;

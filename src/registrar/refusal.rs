@@ -76,14 +76,10 @@ refusals! {
     WalletUnlinked = 409, "wallet_unlinked", "wallet: {got} belongs to nobody yet; link it to its owner first";
     /// The fee wallet takes fees only.
     WalletIsForFees = 400, "wallet_is_for_fees", "wallet: {got} is the fee wallet";
-    /// There is another fee wallet already.
-    FeeWalletSet = 409, "fee_wallet_set", "fee wallet: there is one already, and it stays";
     /// No such key, or not of this owner, or revoked already.
     KeyUnknown = 404, "key_unknown", "Could not derive api key!";
     /// The key to be revoked is none of this owner's that live.
     KeyToRevokeUnknown = 404, "api_key_unknown", "apiKey: {got} is no living API key of this owner; GET /auth/api-keys lists them";
-    /// A credit or debit of nothing.
-    AmountZero = 400, "amount_zero", "amount: 0 is not an amount; give a positive one";
     /// More than the exchange may owe in all.
     AmountTooLarge = 400, "amount_too_large", "amount: {got} with what is credited already is more than 4611686018427.387904";
     /// A debit of more than the wallet has. What open buys would cost is no bar, unless it was set aside
@@ -91,20 +87,12 @@ refusals! {
     NotEnough = 409, "not_enough_balance", "amount: the wallet has less than {got}";
     /// Orders on other shards were taking the wallet's money or giving it back; nothing was taken.
     BalanceInUse = 503, "balance_in_use", "amount: orders are using the wallet's balance now; try again";
-    /// The reference is empty or too long.
-    ReferenceLength = 400, "invalid_reference", "ref: give 1 to 64 bytes";
     /// The reference stands for another credit or debit.
     ReferenceTaken = 409, "reference_taken", "ref: {got} stands for another wallet, direction or amount; use a new one";
-    /// Resolved is for markets.
-    ModeNotForExchange = 400, "invalid_mode", "mode: resolved is for markets; allowed: open, post-only, cancel-only, closed";
-    /// The event's id is empty or too long.
-    EventKeyLength = 400, "invalid_event", "event: its id has 1 to 64 bytes";
     /// No event has this slug.
     EventUnknown = 404, "event_unknown", "event: {got} is no slug of an event that is here; import it first";
     /// The text is longer than fits a frame beside the rest.
     TextTooLong = 400, "text_too_long", "text: at most 262144 bytes";
-    /// A label is empty or too long.
-    LabelLength = 400, "invalid_label", "outcomes: two labels of 1 to 128 bytes";
     /// A market is needed that is not there.
     MarketUnknown = 404, "market_unknown", "market: {got} is not known here";
     /// Another market has this condition.
@@ -113,12 +101,6 @@ refusals! {
     TokenTaken = 409, "token_taken", "clobTokenIds: two different tokens that no other market has";
     /// Another market has this numeric id.
     MarketIdTaken = 409, "market_id_taken", "id: {got} is a market already";
-    /// The smallest order would be larger than the largest.
-    MinSizeTooLarge = 400, "invalid_min_size", "orderMinSize: at most 1000000000 shares";
-    /// The fee schedule is none that can be charged.
-    FeeInvalid = 400, "invalid_fee", "feeSchedule: rate 0 to 1, exponent 1 or 2, builder share 0 to 9000 bps";
-    /// A payout goes with the mode resolved, and only with it.
-    PayoutMode = 400, "invalid_payout", "payout: goes with the mode resolved, and only with it";
     /// This principal has as many read-only keys as one may have.
     ReadonlyKeysOfOwnerFull = 400, "too_many_readonly_keys", "this owner has 8 read-only API keys; revoke one first";
     /// The nonce is one of those that are kept for read-only keys.

@@ -491,6 +491,7 @@ mod tests {
             ("/markets", r#"{"question":"?","outcomes":["a"]}"#, r#"400 outcomes: ["a"]"#),
             ("/markets", r#"{"question":"?","outcomes":["a","a"]}"#, r#"400 outcomes: ["a","a"]"#),
             ("/mode", r#"{"mode":"off"}"#, "400 mode: off"),
+            ("/mode", r#"{"mode":"resolved"}"#, "400 mode: resolved"),
             ("/mode", "[", "400 body: ["),
             ("/mode", r#"{"mode":5}"#, "400 mode: 5"),
             ("/mode", r#"{"mode":"open","mode":"closed"}"#, "400 body: mode"),
@@ -521,6 +522,25 @@ mod tests {
             (r#"{"amount":1,"reference":"a"}"#, "400 body: reference"),
         ] {
             assert_eq!(refused(&format!("{WALLET}/debit"), body), said, "{body}");
+        }
+    }
+
+    #[test]
+    fn texts_and_amounts_are_taken_up_to_their_limits() {
+        let (credit, long) = (format!("{WALLET}/credit"), "x".repeat(129));
+        let reference = |bytes| format!(r#"{{"amount":1,"ref":"{}"}}"#, &long[..bytes]);
+        let labels = |bytes| format!(r#"{{"question":"?","outcomes":["{}","b"]}}"#, &long[..bytes]);
+        let amount = |amount| format!(r#"{{"amount":{amount}}}"#);
+        let min_size = |size| format!(r#"{{"question":"?","minSize":{size}}}"#);
+        for (path, field, most, more) in [
+            (&*credit, "ref", reference(64), reference(65)),
+            (&credit, "amount", amount("1000000000"), amount("1000000000.000001")),
+            ("/markets", "outcomes", labels(128), labels(129)),
+            ("/markets", "minSize", min_size("1000000000"), min_size("1000000000.000001")),
+        ] {
+            post(path, &most);
+            let said = refused(path, &more);
+            assert!(said.starts_with(&format!("400 {field}: ")), "{said}");
         }
     }
 

@@ -518,9 +518,6 @@ pub(crate) fn prefixes(plan: &Plan) -> HostPrefixes {
 
 /// Fees are shown under one wallet, whose address nobody has a key for.
 fn ensure_fee_wallet(registrar: &mut Registrar, exchange: &[u8; 16], now: TimeMs) -> Result<(), String> {
-    if registrar.registry().fee_wallet().is_some() {
-        return Ok(());
-    }
     let hash = keccak(&[&exchange[..], b"fee wallet"].concat());
     let address = Address(hash.0[12..].try_into().expect("20 of 32 bytes"));
     registrar.fee_wallet(now, address).map(|_| ()).map_err(|refusal| refusal.to_string())

@@ -197,8 +197,8 @@ impl Callers {
         }
         let (presented, request) = (presented(headers), signed(headers, head, route, body));
         let window_s = self.window_s(route.endpoint);
-        let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s)?;
-        Ok(of_entrance(caller, headers))
+        let caller = self.entrance.admit(&self.registry, &presented, &request, now, window_s);
+        Ok(of_entrance(caller.ok_or(Reject::Unauthorized)?, headers))
     }
 
     /// Why [`Self::check`] refused this request: for people, in `dev`.
