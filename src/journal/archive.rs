@@ -16,8 +16,8 @@
 //! that came since, until it is full: so there are few runs, and no row is rewritten for ever.
 
 use super::checksum;
-use std::fs::{File, Metadata};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,6 +25,7 @@ use super::Fault;
 use super::fault::Place;
 use super::frame::Flaw;
 use super::frame::u32_at;
+use super::identity::place;
 use super::segment::JournalId;
 use super::snapshot::{Place as SectionPlace, SnapshotReader};
 use crate::domain::Position;
@@ -256,9 +257,8 @@ impl Run {
 
     /// True if its name still leads to this file, and not to another run.
     fn is_there(&self) -> bool {
-        let same = |there: Metadata, ours: Metadata| (there.dev(), there.ino()) == (ours.dev(), ours.ino());
         std::fs::metadata(&self.path)
-            .is_ok_and(|there| self.file.metadata().is_ok_and(|ours| same(there, ours)))
+            .is_ok_and(|there| self.file.metadata().is_ok_and(|ours| place(&there) == place(&ours)))
     }
 
     fn row<T>(&self, number: usize, decode: impl Fn(&[u8]) -> Result<T, Damage>) -> Result<T, Fault> {

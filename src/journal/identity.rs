@@ -144,7 +144,7 @@ impl DataDir {
     }
 }
 
-/// Device and inode of a directory: a copy has others.
+/// Device and inode of a file or a directory: a copy has others.
 pub(crate) fn place(about: &Metadata) -> [u64; 2] {
     [about.dev(), about.ino()]
 }

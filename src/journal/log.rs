@@ -6,10 +6,10 @@
 //! Position `p` is at byte `p % ring bytes` of the ring.
 //!
 //! ```text
-//!   reclaimed <= freed        durable          committed      claimed (tail)      freed + ring
+//!     freed <= reclaimed      durable          committed      claimed (tail)      freed + ring
 //!  ─────┴──────────┴─────────────┴─────────────────┴────────────────┴───────────────────┴────
-//!   zero, free      still here,    on its way        being           zero, claimable
-//!                   for followers  to segments       written
+//!   zero,  being      still here,   on its way        being            zero, claimable
+//!   free   zeroed     for followers to segments       written
 //! ```
 //!
 //! - LOG-1: a word of the ring is written by its claimer between claim and commit, and by the

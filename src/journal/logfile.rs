@@ -23,7 +23,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::ErrorKind;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::{FileExt, MetadataExt};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use super::Fault;
@@ -31,6 +31,7 @@ use super::checksum;
 use super::disk::{Disk, in_memory, is_locked, lock, open_shared, reserve, reserve_keeping_length};
 use super::fault::Place;
 use super::frame::{FRAME_ALIGN, Flaw, length_is_possible, read};
+use super::identity::place;
 use super::log::{DURABLE_WORD, FREED_WORD, Files, LOG_HEADER_BYTES, Log, RECLAIMED_WORD, words_in};
 use super::scan::Scan;
 use super::verdict::Heir;
@@ -179,7 +180,7 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
     let mut notes: Vec<String> = others(directory, ours)
         .filter_map(|(path, owner)| {
             let about = std::fs::metadata(&owner.data_dir).ok();
-            if about.is_some_and(|about| [about.dev(), about.ino()] == owner.place) {
+            if about.is_some_and(|about| place(&about) == owner.place) {
                 return None;
             }
             let (path, data_dir) = (path.display(), owner.data_dir.display());
@@ -215,7 +216,7 @@ impl LogFile {
         // Who had it before may have removed it meanwhile.
         let is_there = |file: &File| {
             let (ours, there) = (file.metadata().ok()?, std::fs::metadata(path).ok()?);
-            Some((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+            Some(place(&ours) == place(&there))
         };
         if lock(&file).map_err(Fault::io("lock", path))? && is_there(&file) == Some(true) {
             Ok(Self { path: path.to_path_buf(), file })

@@ -38,9 +38,6 @@ pub struct Survey {
     pub epoch: u32,
     /// The hash of all frames, whatever files they are in.
     pub chain: u64,
-    /// The highest mark that a batch's header carries: what was durable when that batch was begun. It is the end after a
-    /// clean stop, and else before the end of what was durable, which nothing in segments says.
-    pub durable: Position,
     /// The torn tail, if there is one.
     pub cut: Option<Cut>,
     /// Whether a process has locked the directory.
@@ -179,7 +176,6 @@ pub fn survey<E: From<Fault>>(
         end: found.end,
         epoch: found.epoch,
         chain: found.chain,
-        durable: found.durable,
         cut: found.cut,
         in_use,
         log_bytes,

@@ -41,7 +41,8 @@ pub struct Cut {
 pub(crate) struct Scan {
     /// The end of the last whole frame.
     pub(crate) end: Position,
-    /// The highest durable mark.
+    /// The highest mark that a batch's header carries: what was durable when that batch was begun. It is the end after a
+    /// clean stop, and else before the end of what was durable, which nothing in segments says.
     pub(crate) durable: Position,
     pub(crate) chain: u64,
     /// The epoch of the last batch; 0 if there is none.
@@ -133,9 +134,7 @@ impl Scan {
             },
         }
     }
-}
 
-impl Scan {
     /// The state of a walk that begins with the batch at the front of `rest`, row 1 of segment `number`, and knows
     /// nothing of what comes before it.
     pub(crate) fn opening(journal: &JournalId, number: u64, rest: &[u8]) -> Result<Self, Flaw> {

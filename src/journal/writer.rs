@@ -72,7 +72,6 @@ impl WriterHandle {
         let (begun, has_begun) = mpsc::channel();
         let writer = Writer {
             mark: CommittedMark::new(log),
-            freed: log.oldest(),
             log: Arc::clone(log),
             batches,
             keep_bytes,
@@ -141,7 +140,6 @@ struct Writer {
     log: Arc<Log>,
     batches: Batches,
     mark: CommittedMark,
-    freed: Position,
     keep_bytes: u64,
     /// How often it polls for more before it sleeps.
     looks_max: u32,
@@ -238,16 +236,16 @@ impl Writer {
     fn free(&mut self) {
         let durable = self.batches.end();
         let target = self.log.claimed().0.saturating_sub(self.keep_bytes);
-        let mut upto = self.freed;
+        let freed = self.log.oldest();
+        let mut upto = freed;
         while upto < durable && upto.0 + FRAME_ALIGN <= target {
             let Look::Bytes(bytes) = self.log.look(upto) else {
                 unreachable!("only this thread frees");
             };
             upto.0 += bytes as u64;
         }
-        if self.freed < upto {
+        if freed < upto {
             self.log.free(upto);
-            self.freed = upto;
         }
     }
 }
