@@ -27,14 +27,13 @@ use std::hash::{DefaultHasher, Hasher};
 
 use crate::memory::sync::{AtomicBool, AtomicU64, Ordering};
 use buckets::{Buckets, Taken};
+use moment::US_PER_S;
 pub use moment::{Moment, WAIT_US_MAX};
 pub use rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 pub use scope::{Rule, Scope, Unit};
 
 /// Buckets of the process, in 4 MiB: a hundred thousand clients in five scopes each.
 pub const BUCKETS: usize = 1 << 19;
-
-const US_PER_S: u64 = 1_000_000;
 
 /// What is done about a client that exceeds a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,11 +47,10 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Every mode, by its name in the config.
-    pub const NAMES: [(&'static str, Self); 3] =
-        [("enforce", Self::Enforce), ("warn", Self::Warn), ("off", Self::Off)];
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Enforce, Self::Warn, Self::Off];
 
-    /// Its name.
+    /// Its name in the config.
     #[must_use]
     pub const fn text(self) -> &'static str {
         match self {

@@ -23,7 +23,7 @@
 //!   the time may wrap around or start again without locking anybody out for longer than two windows and a
 //!   minute.
 
-use super::moment::{Moment, WAIT_US_MAX};
+use super::moment::{Moment, US_PER_S, WAIT_US_MAX};
 use super::rate::{COUNT_MAX, Cost, Rate, WINDOW_S_MAX};
 use crate::memory::sync::{AtomicU64, Ordering};
 
@@ -35,8 +35,7 @@ const TIME_MASK: u64 = (1 << TIME_BITS) - 1;
 const TURN_US_MAX: u64 = 60_000_000;
 /// No bucket is further ahead: twice the longest window, its intervals rounded up, the longest wait, and the longest
 /// turn.
-const AHEAD_US_MAX: u64 =
-    2 * (WINDOW_S_MAX as u64 * 1_000_000 + COUNT_MAX as u64) + WAIT_US_MAX + TURN_US_MAX;
+const AHEAD_US_MAX: u64 = 2 * (WINDOW_S_MAX as u64 * US_PER_S + COUNT_MAX as u64) + WAIT_US_MAX + TURN_US_MAX;
 
 const _: () = assert!(AHEAD_US_MAX < TIME_MASK / 2, "what is ahead is told from what is past");
 

@@ -1,5 +1,8 @@
 //! The clock of the limits, and how long a request may be held.
 
+/// Microseconds in a second.
+pub(super) const US_PER_S: u64 = 1_000_000;
+
 /// The longest time that a request is held; beyond it, it is refused instead: long enough for a burst that is
 /// a little too large, short enough that no client takes it for a hang.
 pub const WAIT_US_MAX: u64 = 1_000_000;
@@ -23,7 +26,7 @@ impl Moment {
     /// The moment `seconds` later.
     #[must_use]
     pub const fn after_s(self, seconds: u32) -> Self {
-        self.after_us(seconds as u64 * 1_000_000)
+        self.after_us(seconds as u64 * US_PER_S)
     }
 
     /// Milliseconds until `later`; 0 if that is past.

@@ -7,15 +7,13 @@
 
 use std::fmt;
 
-use super::moment::WAIT_US_MAX;
+use super::moment::{US_PER_S, WAIT_US_MAX};
 use super::scope::Rule;
 
 /// The most that a rate may count: an interval is a microsecond at least.
 pub const COUNT_MAX: u32 = 1_000_000;
 /// The longest window: the range of a bucket's word is limited.
 pub const WINDOW_S_MAX: u32 = 3_600;
-
-const US_PER_S: u64 = 1_000_000;
 
 /// A count per window of time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

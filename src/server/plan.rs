@@ -34,7 +34,7 @@ use super::requests::proxies::Proxies;
 use crate::auth::{KnownSigners, Venue};
 use crate::catalog::MarketDefaults;
 use crate::domain::Collateral;
-use crate::journal::{self, Disk};
+use crate::journal::{self, Claimed, Disk};
 use crate::ledger::CHECKPOINT_FRAMES;
 use crate::limits;
 use crate::reader::{AssetFormat, EndDateFormat, PriceSide, WalletSettings};
@@ -49,7 +49,6 @@ pub use sizes::Limits;
 
 /// What the process is going to be.
 #[derive(Clone, Debug)]
-#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own about the process")]
 pub struct Plan {
     /// The public listener.
     pub http: SocketAddr,
@@ -114,10 +113,8 @@ pub struct Plan {
     pub dev: bool,
     /// `dev`: a refused signature or credential says which check failed.
     pub explains: bool,
-    /// Take over a log file that belongs to another copy of the data directory.
-    pub adopt_log: bool,
-    /// Give the data directory a new identity.
-    pub new_identity: bool,
+    /// What the operator claims about the data directory and the log's file.
+    pub claimed: Claimed,
     /// What segments are written to: the real disk, except in tests.
     pub(crate) disk: Disk,
     /// What snapshots are written to: the same disk, except in tests.
@@ -133,10 +130,8 @@ pub struct Start {
     pub ports_file: Option<PathBuf>,
     /// `dev`: nothing spins, no token.
     pub dev: bool,
-    /// Take over a log file that belongs to another copy of the data directory.
-    pub adopt_log: bool,
-    /// Give the data directory a new identity.
-    pub new_identity: bool,
+    /// What the operator claims about the data directory and the log's file.
+    pub claimed: Claimed,
 }
 
 impl Start {
@@ -146,8 +141,11 @@ impl Start {
         Self {
             ports_file: args.ports_file.clone(),
             dev: false,
-            adopt_log: args.adopt_log,
-            new_identity: args.new_identity,
+            claimed: match (args.adopt_log, args.new_identity) {
+                (true, _) => Claimed::AdoptLog,
+                (false, true) => Claimed::NewIdentity,
+                (false, false) => Claimed::AsItIs,
+            },
         }
     }
 }
@@ -227,8 +225,7 @@ fn checked(options: &Options, start: Start, machine: &Machine) -> Result<Plan, S
         options: options.clone(),
         dev: start.dev,
         explains: start.dev,
-        adopt_log: start.adopt_log,
-        new_identity: start.new_identity,
+        claimed: start.claimed,
         disk: Disk::default(),
         snapshot_disk: Disk::default(),
         snapshot_pace: Pace::DEFAULT,
@@ -363,7 +360,7 @@ fn journal_bytes(options: &Options, topology: &Topology) -> Result<(u64, u64), S
 fn rate_mode(text: &str, dev: bool) -> Result<limits::Mode, String> {
     let auto = if dev { limits::Mode::Warn } else { limits::Mode::Enforce };
     let mut modes = vec![("auto", auto)];
-    modes.extend(limits::Mode::NAMES);
+    modes.extend(limits::Mode::ALL.map(|mode| (mode.text(), mode)));
     choice("limits.mode", text, &modes)
 }
 
@@ -376,9 +373,9 @@ fn rate_rules(options: &Options) -> Result<limits::Rules, String> {
         }
         let rule = limits::Rule::parse(text).ok_or_else(|| {
             format!(
-                "limits.{}: got {text:?}; allowed: none, a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
+                "{}: got {text:?}; allowed: none, a rate such as 200/10s or 6000/10m (up to {} in up to {} s), \
                  or two of them, the longer time second",
-                scope.name(),
+                scope.setting(),
                 limits::COUNT_MAX,
                 limits::WINDOW_S_MAX
             )

@@ -1,7 +1,7 @@
 //! The reader's role on its loop: frames in, reads out, nothing sooner than it may be known.
 //!
 //! Frames are applied up to the acknowledged mark and never beyond it. A read waits until the highest position that any
-//! client had been told when its request was read is applied; if that takes longer than `Limits::read_wait_ms` it is
+//! client had been told when its request was read is applied; if that takes longer than `READ_WAIT_MS` of the loop it is
 //! answered 503 with `Retry-After`.
 //!
 //! Account routes are here too: API keys are checked before the reader is asked, and acts on keys are sent to the

@@ -9,7 +9,7 @@
 //! |---|---|---|
 //! | open requests | [`OPEN_MAX`] | the socket is not read |
 //! | bytes of answers that are not sent | `line::UNSENT_BYTES_MAX` | the socket is not read |
-//! | unsent for 10 s | `Limits::unsent_ms` | closed |
+//! | unsent | `UNSENT_MS` of the loop's sockets | closed |
 //! | head, idle | `Limits::{head_ms, idle_ms}` | closed |
 
 mod input;

@@ -461,7 +461,7 @@ pub(super) mod tests {
                 assert_eq!(client.stream.is_some(), is_stream);
                 std::mem::replace(&mut client.send_by_ms, now_ms).saturating_sub(now_ms)
             });
-            assert!(left_ms <= core.shared.plan.limits.unsent_ms, "a stream: {is_stream}, {left_ms} ms");
+            assert!(left_ms <= super::super::sockets::UNSENT_MS, "a stream: {is_stream}, {left_ms} ms");
             core.sweep_idle_until_ms = 0;
             while core.turn() && !core.rests() {}
             assert_eq!(core.connections.count(), 0, "a stream: {is_stream}");

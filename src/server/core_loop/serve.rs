@@ -25,6 +25,10 @@ use crate::stats::{Laps, Stage};
 /// signature check and may have a long body. Who is left is served in the next turn.
 const PASS_NS: u64 = 1_000_000;
 
+/// How long a read may wait for what clients have been told: a reader that is later has a burst to apply, and its client
+/// asks again.
+const READ_WAIT_MS: u64 = 250;
+
 /// What became of the request at the front of a connection's buffer.
 #[derive(Clone, Copy)]
 pub(crate) enum Step {
@@ -468,7 +472,7 @@ impl CoreLoop {
             number,
             bytes: request.bytes.to_vec(),
             tag: self.shared.told(),
-            deadline_ms: self.elapsed_ms + self.shared.plan.limits.read_wait_ms,
+            deadline_ms: self.elapsed_ms + READ_WAIT_MS,
             keep_alive: request.head.keep_alive,
             // The buffer of the request's place comes back with the answer in it.
             answer: std::mem::take(line.answer(number).expect("just opened")),

@@ -18,6 +18,9 @@ use crate::server::threads::shared::Phase;
 use crate::server::trading::work::WorkNo;
 
 /// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all
+/// How long an answer may stay unsent: a client that reads nothing for so long is gone, or its answers are old.
+pub(super) const UNSENT_MS: u64 = 10_000;
+
 /// clients share.
 const READ_BYTES_MIN: usize = 64 << 10;
 
@@ -429,12 +432,12 @@ impl CoreLoop {
                     || READ_BYTES_MIN <= connection.sent_bytes
                 {
                     // Streams have a rule of their own.
-                    let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
+                    let by = self.elapsed_ms + UNSENT_MS;
                     (connection.send_by_ms, connection.sent_bytes) = (by, 0);
                 }
             }
             Moved::Later => {
-                let by = self.elapsed_ms + self.shared.plan.limits.unsent_ms;
+                let by = self.elapsed_ms + UNSENT_MS;
                 connection.send_by_ms = connection.send_by_ms.min(by);
             }
             // It takes no more, but may have said more. The end is heard behind that.

@@ -36,7 +36,7 @@ pub struct Key {
 macro_rules! keys {
     (
         $( $name:literal $form:ident $field:ident = $default:expr, $about:literal; )*
-        scopes { $( $limit:literal $scope:ident $counts:literal; )* }
+        scopes { $( $scope:ident $counts:literal; )* }
     ) => {
         /// What can be configured, as written. Units are in the key's description.
         #[derive(Clone, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ macro_rules! keys {
         pub const KEYS: &[Key] = &[
             $( Key { name: $name, about: $about, slot: |options| Slot::$form(&mut options.$field) }, )*
             $( Key {
-                name: $limit,
+                name: Scope::$scope.setting(),
                 about: $counts,
                 slot: |options| Slot::Text(&mut options.limits_scopes[Scope::$scope as usize]),
             }, )*
@@ -128,30 +128,30 @@ keys! {
     "metrics.server_timing" Switch metrics_server_timing = true, "Say in every trading answer what its time went to (Server-Timing).";
     "limits.mode" Text limits_mode = "auto", "enforce: who is too fast waits or gets 429. warn: is told. off: nothing is counted. auto: enforce, in dev warn.";
     scopes {
-        "limits.catalog" Catalog "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
-        "limits.events" Events "GET /events and /events/keyset.";
-        "limits.markets" Markets "GET /markets of the catalog, and /markets/keyset.";
-        "limits.listings" Listings "GET /events and GET /markets of the catalog together.";
-        "limits.tags" Tags "GET /tags.";
-        "limits.search" Search "GET /public-search.";
-        "limits.clob" Clob "Every route of the CLOB but trading writes, and whatever has no route.";
-        "limits.root" Root "GET /.";
-        "limits.book" Book "GET /book.";
-        "limits.books" Books "POST /books.";
-        "limits.price" Price "GET /price.";
-        "limits.prices" Prices "POST /prices.";
-        "limits.midpoint" Midpoint "GET /midpoint.";
-        "limits.prices_history" PricesHistory "GET /prices-history.";
-        "limits.batch_prices_history" BatchPricesHistory "POST /batch-prices-history.";
-        "limits.data_trades" DataTrades "GET /data/trades.";
-        "limits.account" Account "GET /account.";
-        "limits.order" Order "POST /order, /orders, /replace and /positions/….";
-        "limits.cancel" Cancel "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
-        "limits.wallet" Wallet "Every route of wallets' data.";
-        "limits.keys" Keys "POST /auth/api-key, GET /auth/derive-api-key.";
-        "limits.new_wallets" NewWallets "POST /auth/api-key of a wallet that the exchange does not know yet.";
-        "limits.streams" Streams "Upgrades to /ws/market and /ws/user.";
-        "limits.stream_messages" StreamMessages "Messages on streams, each with its answer.";
+        Catalog "Every catalog route. As COUNT/WINDOW in s or m, a longer window after a comma, or none.";
+        Events "GET /events and /events/keyset.";
+        Markets "GET /markets of the catalog, and /markets/keyset.";
+        Listings "GET /events and GET /markets of the catalog together.";
+        Tags "GET /tags.";
+        Search "GET /public-search.";
+        Clob "Every route of the CLOB but trading writes, and whatever has no route.";
+        Root "GET /.";
+        Book "GET /book.";
+        Books "POST /books.";
+        Price "GET /price.";
+        Prices "POST /prices.";
+        Midpoint "GET /midpoint.";
+        PricesHistory "GET /prices-history.";
+        BatchPricesHistory "POST /batch-prices-history.";
+        DataTrades "GET /data/trades.";
+        Account "GET /account.";
+        Order "POST /order, /orders, /replace and /positions/….";
+        Cancel "DELETE /order, /orders, /cancel-all, /cancel-market-orders; heartbeats and breakers.";
+        Wallet "Every route of wallets' data.";
+        Keys "POST /auth/api-key, GET /auth/derive-api-key.";
+        NewWallets "POST /auth/api-key of a wallet that the exchange does not know yet.";
+        Streams "Upgrades to /ws/market and /ws/user.";
+        StreamMessages "Messages on streams, each with its answer.";
     }
 }
 

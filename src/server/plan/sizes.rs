@@ -37,12 +37,8 @@ pub struct Limits {
     pub idle_ms: u64,
     /// The same for a stream's client, which is asked for a pong before.
     pub stream_idle_ms: u64,
-    /// How long an answer may stay unsent because the client does not read.
-    pub unsent_ms: u64,
     /// Bytes that may wait for a stream's client.
     pub unread_bytes_max: usize,
-    /// How long a read may wait for what clients have been told.
-    pub read_wait_ms: u64,
     /// How long a graceful stop waits for clients to leave, which each answer asks them to.
     pub leave_ms: u64,
     /// How long it waits then for answers and clients.
@@ -57,12 +53,6 @@ const IDLE_S_MAX: u64 = 86_400;
 
 /// Three pings without a pong.
 const STREAM_IDLE_MS: u64 = 75_000;
-
-/// A client that reads nothing for so long is gone, or its answers are old.
-const UNSENT_MS: u64 = 10_000;
-
-/// A reader that is later than this has a burst to apply, and its client asks again.
-const READ_WAIT_MS: u64 = 250;
 
 /// Longer than a busy client that is near takes to ask again: what it sends afterwards goes nowhere.
 const LEAVE_MS: u64 = 100;
@@ -122,9 +112,7 @@ pub(super) fn limits(options: &Options, topology: &Topology) -> Result<Limits, S
         // By default longer than the minute for which most clients and proxies keep one, so that it is they who close it.
         idle_ms: 1_000 * u64::from(sized("listen.idle_s", options.listen_idle_s, [1, IDLE_S_MAX])?),
         stream_idle_ms: STREAM_IDLE_MS,
-        unsent_ms: UNSENT_MS,
         unread_bytes_max: unread_bytes_max(options)?,
-        read_wait_ms: READ_WAIT_MS,
         leave_ms: LEAVE_MS,
         stop_ms: STOP_MS,
     })

@@ -33,9 +33,8 @@ pub enum Wait {
 }
 
 impl Wait {
-    /// Every way to wait by its word.
-    pub(crate) const NAMES: [(&str, Self); 3] =
-        [("spin", Self::Spin), ("spin-then-park", Self::SpinThenPark), ("park", Self::Park)];
+    /// Every way to wait.
+    pub(crate) const ALL: [Self; 3] = [Self::Spin, Self::SpinThenPark, Self::Park];
 
     /// Its word.
     #[must_use]

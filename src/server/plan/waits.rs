@@ -127,7 +127,7 @@ fn wait(word: &str, index: usize, loops: Loops) -> Result<Wait, String> {
 }
 
 fn named(word: &str) -> Result<Wait, String> {
-    let known = Wait::NAMES.iter().find(|(name, _)| *name == word).map(|(_, wait)| *wait);
+    let known = Wait::ALL.into_iter().find(|wait| wait.text() == word);
     known.ok_or_else(|| format!("cpu.wait: got {word:?}; allowed: auto, spin, spin-then-park, park"))
 }
 

@@ -19,7 +19,7 @@ use crate::auth::{MasterSecret, Venue, Verifier, keccak};
 use crate::domain::{Address, Position, ShardNo, TimeMs};
 use crate::http::route::HostPrefixes;
 use crate::journal::{
-    self, Archive, Claimed, Fault, Follower, Gone, Listener, Log, Opened, Segments, Started, WriterHandle,
+    self, Archive, Fault, Follower, Gone, Listener, Log, Opened, Segments, Started, WriterHandle,
 };
 use crate::ledger::Ledger;
 use crate::memory::cells::Cells;
@@ -423,11 +423,7 @@ fn journal_options(plan: &Plan) -> journal::Options {
         Wait::SpinThenPark => JOURNAL_LOOKS,
         Wait::Spin => u32::MAX,
     };
-    options.claimed = match (plan.adopt_log, plan.new_identity) {
-        (true, _) => Claimed::AdoptLog,
-        (false, true) => Claimed::NewIdentity,
-        (false, false) => Claimed::AsItIs,
-    };
+    options.claimed = plan.claimed;
     options
 }
 
