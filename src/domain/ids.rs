@@ -75,6 +75,15 @@ number!(
     ShardNo, u16
 );
 
+impl ShardNo {
+    /// The shard that trades the markets of this key, of as many as this start has.
+    #[must_use]
+    pub fn of_key(key: u32, shards: u16) -> Self {
+        assert!(0 < shards, "an exchange has a shard");
+        Self(u16::try_from(key % u32::from(shards)).expect("a remainder is below a u16"))
+    }
+}
+
 impl WalletNo {
     /// The number as an index into tables.
     #[must_use]

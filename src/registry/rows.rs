@@ -214,9 +214,7 @@ impl MarketRow {
 
     /// [`super::Registry::shard_of`], for whoever has the row.
     pub(crate) fn shard(&self, shards: u16) -> ShardNo {
-        assert!(0 < shards, "an exchange has a shard");
-        let shard = self.shard_key % u32::from(shards);
-        ShardNo(u16::try_from(shard).expect("a remainder is below a u16"))
+        ShardNo::of_key(self.shard_key, shards)
     }
 
     /// The price step, as of now.

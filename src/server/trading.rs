@@ -59,9 +59,7 @@ use super::requests::toll::Toll;
 use super::threads::mesh::Mesh;
 use super::threads::message::{ActJob, Ticket};
 use crate::auth::{Venue, Verifier};
-use crate::domain::{
-    Address, Dialect, Mode, OrderId, Position, Reject, ShardNo, SignedOrder, TimeMs, WalletNo,
-};
+use crate::domain::{Address, Dialect, Mode, OrderId, Position, Reject, SignedOrder, TimeMs, WalletNo};
 use crate::http::respond::Extras;
 use crate::http::{Endpoint, Head, Route};
 use crate::json::read::{CANCELS_MAX, ORDERS_MAX};
@@ -91,7 +89,6 @@ pub(crate) struct Trade {
     /// This loop's shard; an ingress loop has none.
     pub(super) shard: Option<Shard>,
     pub(super) registrar: Option<Registrar>,
-    shard_no: Option<ShardNo>,
     pub(super) shards: u16,
     pub(super) registry: Arc<Registry>,
     pub(super) works: Works,
@@ -129,8 +126,6 @@ pub(crate) struct Parts {
     pub(crate) shard: Option<Shard>,
     /// The registrar, on shard 0's loop.
     pub(crate) registrar: Option<Registrar>,
-    /// The shard's number.
-    pub(crate) shard_no: Option<ShardNo>,
     /// Memory for tables of known signers.
     pub(crate) known_signers_bytes: u64,
     /// The registry.
@@ -147,7 +142,6 @@ impl Trade {
         Self {
             shard: parts.shard,
             registrar: parts.registrar,
-            shard_no: parts.shard_no,
             shards: plan.topology.shards,
             registry: parts.registry,
             works: Works::new(),

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use super::intake::Imports;
 use super::request::{MarketName, Refusal};
 use crate::catalog::event_key;
-use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, WalletKind};
+use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, ShardNo, WalletKind};
 use crate::json::Writer;
 use crate::ledger::{Ledger, MarketRow, WalletRow};
 use crate::reader::Reader;
@@ -29,7 +29,7 @@ pub(crate) struct Desk {
     conditions: HashMap<ConditionId, MarketNo>,
     ids: HashMap<u64, MarketNo>,
     /// Imports that were read and are not done.
-    pub(super) imports: Imports,
+    pub(crate) imports: Imports,
 }
 
 impl Desk {
@@ -50,11 +50,6 @@ impl Desk {
             self.conditions.insert(row.condition, row.market);
             self.ids.insert(row.market_id, row.market);
         }
-    }
-
-    /// True if an import waits for room in the log.
-    pub(crate) const fn imports_wait_for_room(&self) -> bool {
-        self.imports.waits_for_room()
     }
 
     /// The number of the event with this id.
@@ -138,8 +133,7 @@ pub(super) fn place(core: &CoreLoop, name: MarketName) -> Option<Place> {
 /// Where a market is traded.
 pub(super) fn place_of(core: &CoreLoop, row: &MarketRow) -> Place {
     let topology = &core.shared.plan.topology;
-    let shard =
-        u16::try_from(row.shard_key % u32::from(topology.shards)).expect("below the number of shards");
+    let ShardNo(shard) = ShardNo::of_key(row.shard_key, topology.shards);
     let shard_loop = topology.loops.iter().position(|core| core.shard == Some(shard));
     Place {
         market: row.market,
@@ -192,7 +186,7 @@ pub(super) fn market(core: &CoreLoop, place: &Place) -> Vec<u8> {
         .key("feeExponent")
         .number(row.fee.exponent.into());
     json.key("pairs").millionths_text(row.backing.0);
-    json.key("shard").number(u64::from(row.shard_key % u32::from(core.shared.plan.topology.shards)));
+    json.key("shard").number(ShardNo::of_key(row.shard_key, core.shared.plan.topology.shards).0.into());
     if let Some(event) = row.event {
         json.key("event").number(event.into());
     }

@@ -123,7 +123,7 @@ impl std::fmt::Debug for Imports {
 
 impl Imports {
     /// True if the one under way waits for room in the log.
-    pub(super) const fn waits_for_room(&self) -> bool {
+    pub(crate) const fn waits_for_room(&self) -> bool {
         self.short_of_room.is_some()
     }
 }

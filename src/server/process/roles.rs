@@ -205,7 +205,6 @@ fn give_roles(
             let parts = trading::Parts {
                 shard: shard.map(take),
                 registrar: if shard == Some(0) { registrar.take() } else { None },
-                shard_no: shard.map(ShardNo),
                 // The others check no signatures.
                 known_signers_bytes: if loop_plan.ingress { plan.known_signers_bytes } else { 0 },
                 registry: Arc::clone(&registry),

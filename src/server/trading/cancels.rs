@@ -271,7 +271,7 @@ impl Trade {
 
     /// Goes on with an errand in a turn to come, of which each has a few.
     pub(in crate::server) fn go_on_here(&self, errand: Errand) -> Report {
-        let here = self.shard_no.expect("a loop with a shard");
+        let here = self.shard_no().expect("a loop with a shard");
         Report::Next(here.0.into(), errand)
     }
 
@@ -335,7 +335,7 @@ impl Trade {
 
     /// True if the shard is on this loop.
     fn is_here(&self, shard: usize) -> bool {
-        self.shard_no.is_some_and(|own| usize::from(own.0) == shard)
+        self.shard_no().is_some_and(|own| usize::from(own.0) == shard)
     }
 
     fn send_wide(&mut self, work: u32, to: usize, wide: Wide, mesh: &mut Mesh) {

@@ -6,7 +6,7 @@ use super::words;
 use super::work::{Outcome, Refused};
 use crate::auth;
 use crate::domain::trade::{TradeId, settlement_hash};
-use crate::domain::{OrderId, Position, TimeMs};
+use crate::domain::{OrderId, Position, ShardNo, TimeMs};
 use crate::json::answer::TradeName;
 use crate::registrar::Registrar;
 use crate::server::threads::mesh::Mesh;
@@ -19,6 +19,11 @@ impl Trade {
     /// This loop's shard; other loops send questions only to a loop that has one.
     pub(in crate::server) fn own_shard(&mut self) -> &mut Shard {
         self.shard.as_mut().expect("shards are asked on their own loops")
+    }
+
+    /// The number of this loop's shard, if it has one.
+    pub(super) fn shard_no(&self) -> Option<ShardNo> {
+        self.shard.as_ref().map(|shard| shard.settings().shard)
     }
 
     /// The registrar, for acts that were sent to its loop.

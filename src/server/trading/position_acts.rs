@@ -79,7 +79,7 @@ impl Trade {
 
     fn send_act(&mut self, ticket: Ticket, act: &UserAct, now: TimeMs, mesh: &mut Mesh) {
         let owner = self.registry.shard_of(act.market, self.shards);
-        if Some(owner) == self.shard_no {
+        if Some(owner) == self.shard_no() {
             let acted = self.own_shard().act(now, act);
             self.acted(ticket, &acted, self.last_decided());
             self.lap_of(ticket.work, Stage::Match);

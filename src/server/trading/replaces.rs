@@ -142,7 +142,7 @@ impl Trade {
             return;
         };
         let owner = self.registry.shard_of(job.coming[0].market(), self.shards);
-        if Some(owner) == self.shard_no {
+        if Some(owner) == self.shard_no() {
             self.do_replace(&mut job, now);
             self.told_of_replace(job);
             return;

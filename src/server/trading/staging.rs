@@ -179,7 +179,7 @@ impl Trade {
 
     fn place(&mut self, ticket: Ticket, place: &ReadyOrder, now: TimeMs, mesh: &mut Mesh) {
         let owner = self.registry.shard_of(place.market(), self.shards);
-        if Some(owner) == self.shard_no {
+        if Some(owner) == self.shard_no() {
             let time = self.time_for(place, now);
             let placed = self.own_shard().place(time, place);
             let at = self.last_decided();
