@@ -339,6 +339,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     let text = said(&refused);
     assert!(row(&text, "port.bind").contains(&taken) && row(&text, "port.bind").ends_with("no"), "{text}");
     assert!(row(&text, "data.lock").contains("is in use"), "{text}");
+    assert!(text.contains("\n    mend: stop who uses it, or give another data_dir\n"), "{text}");
     assert!(text.contains("\n  1. the exchange cannot run: port.bind"), "{text}");
     exchange.stop();
     let free = outcry(&[&here[..], &["--listen", "127.0.0.1:0"]].concat());
@@ -353,6 +354,7 @@ fn check_fails_when_the_exchange_could_not_start_and_says_why() {
     for id in ["io.free_space", "data.lock"] {
         assert!(row(&said(&refused), id).contains("not writable"), "{}", said(&refused));
     }
+    assert!(said(&refused).contains("write there, or name another place\n"), "{}", said(&refused));
 
     let refused = outcry(&[&here[..], &["--set", "journal.durability=maybe"]].concat());
     assert_eq!(refused.status.code(), Some(1));

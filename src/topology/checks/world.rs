@@ -1,7 +1,7 @@
 //! Conditions of network, disk, clock, limits and configuration.
 
 use super::memory::limit;
-use super::{DiskProbe, Finding, Fix, Refusal, Scene, Severity, Unit, Verdict};
+use super::{DiskProbe, Finding, Fix, Refusal, Scene, Severity, Unit};
 use crate::topology::placement::JOURNAL_PRIORITY;
 use crate::topology::{cost, list};
 
@@ -371,15 +371,18 @@ fn config(scene: &Scene<'_>) -> Finding {
 fn lock(scene: &Scene<'_>) -> Finding {
     let (lock, why) = Refusal::split(&scene.probes.lock, Refusal::TWO_PROCESSES);
     let finding = Finding::new("data.lock", Severity::Fatal, "writable, not in use", why);
-    let mut finding = finding.probed(&lock, |finding, fault| match fault {
+    finding.probed(&lock, |finding, fault| match fault {
         None => finding.judged(true, "free"),
-        Some(fault) => finding.judged(false, fault.clone()),
-    });
-    if finding.verdict == Verdict::Failed {
-        finding.fixes =
-            vec![Fix::Advice("stop who uses it or make it writable, or give another data_dir".into())];
-    }
-    finding
+        Some(fault) => {
+            let (what, mend) = parted(fault);
+            let usual = if what.contains("; allowed: ") {
+                "change the setting that it names"
+            } else {
+                "let the user that runs the exchange write there, or name another place"
+            };
+            finding.judged(false, what).mended_by(vec![Fix::Advice(mend.unwrap_or(usual).into())])
+        }
+    })
 }
 
 fn journal(scene: &Scene<'_>) -> Finding {

@@ -10,7 +10,8 @@ use crate::topology::checks::Refusal;
 /// Why it matters that files can be made there.
 const NOWHERE: &str = "what clients were told has to be written down, in data_dir and in the log's file";
 
-/// Why the data directory or the log could not be taken, if so.
+/// Why the data directory or the log could not be taken, if so. A fault ends with what mends it, after a semicolon,
+/// unless that is the right to write or the setting that it names.
 pub(super) fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Refusal> {
     let nowhere = |fault| Some(Refusal { fault, why: NOWHERE });
     if let Some(file) = data_dir.ancestors().find(|path| path.exists()).filter(|path| !path.is_dir()) {
@@ -19,7 +20,9 @@ pub(super) fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Refusa
     if let Some(Refusal { fault, why }) = log_path.and_then(|path| of_log(path, data_dir)) {
         return Some(Refusal { fault: format!("journal.log_path: {fault}"), why });
     }
-    let Some(folder) = nearest_folder(data_dir) else { return nowhere(no_folder()) };
+    let Some(folder) = nearest_folder(data_dir) else {
+        return nowhere(format!("{}; give another", no_folder()));
+    };
     let is_there = data_dir.is_dir();
     if let Err(fault) = writable(&folder) {
         return nowhere(format!("not writable: {fault}"));
@@ -30,9 +33,7 @@ pub(super) fn refusal(data_dir: &Path, log_path: Option<&Path>) -> Option<Refusa
     let tried = File::open(data_dir).map(|file| file.try_lock_shared());
     match tried.map_err(|fault| fault.to_string()) {
         Ok(Ok(())) => None,
-        Ok(Err(TryLockError::WouldBlock)) => {
-            Some(Refusal { fault: format!("{} is in use", data_dir.display()), why: Refusal::TWO_PROCESSES })
-        }
+        Ok(Err(TryLockError::WouldBlock)) => Some(in_use(data_dir, "data_dir")),
         Ok(Err(TryLockError::Error(fault))) => nowhere(fault.to_string()),
         Err(fault) => nowhere(fault),
     }
@@ -45,14 +46,17 @@ fn of_log(path: &Path, data_dir: &Path) -> Option<Refusal> {
     }
     let at = path.display();
     match OpenOptions::new().read(true).write(true).open(path).map(|file| file.try_lock_shared()) {
-        Ok(Err(TryLockError::WouldBlock)) => {
-            Some(Refusal { fault: format!("{at} is in use"), why: Refusal::TWO_PROCESSES })
-        }
+        Ok(Err(TryLockError::WouldBlock)) => Some(in_use(path, "journal.log_path")),
         Err(fault) if fault.kind() != ErrorKind::NotFound => {
             Some(Refusal { fault: format!("{at}: {fault}"), why: NOWHERE })
         }
         _ => None,
     }
+}
+
+fn in_use(path: &Path, setting: &str) -> Refusal {
+    let fault = format!("{} is in use; stop who uses it, or give another {setting}", path.display());
+    Refusal { fault, why: Refusal::TWO_PROCESSES }
 }
 
 #[cfg(test)]
@@ -98,7 +102,11 @@ mod tests {
                 ),
                 NOWHERE,
             ),
-            (at("taken"), format!("{} is in use", shown("taken")), Refusal::TWO_PROCESSES),
+            (
+                at("taken"),
+                format!("{} is in use; stop who uses it, or give another journal.log_path", shown("taken")),
+                Refusal::TWO_PROCESSES,
+            ),
         ] {
             assert_eq!(log(&log_path), Some((format!("journal.log_path: {fault}"), why)));
         }
@@ -114,7 +122,10 @@ mod tests {
         holder.lock().expect("locked");
         assert_eq!(
             said(&data_dir, None),
-            Some((format!("{} is in use", shown("data")), Refusal::TWO_PROCESSES))
+            Some((
+                format!("{} is in use; stop who uses it, or give another data_dir", shown("data")),
+                Refusal::TWO_PROCESSES
+            ))
         );
     }
 }
