@@ -246,12 +246,6 @@ impl Ledger {
         self.places.get(&order).copied().unwrap_or(order)
     }
 
-    /// What the operator did under `reference`.
-    #[must_use]
-    pub fn money(&self, reference: &str) -> Option<&MoneyRow> {
-        self.money.get(reference)
-    }
-
     /// Every reference of operator money, in no order.
     pub fn references(&self) -> impl Iterator<Item = (&str, &MoneyRow)> {
         self.money.iter().map(|(reference, row)| (reference.as_str(), row))

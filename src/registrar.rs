@@ -25,7 +25,7 @@ mod restore;
 mod wallets;
 
 pub use entrance::{Caller, Entrance, Presented};
-pub use guards::{BEAT_WITHIN_MS, BeatRefusal};
+pub use guards::{BEAT_WITHIN_MS, BeatRefusal, KeyOfOwner};
 pub use keys::ListedKey;
 pub use markets::{MarketNames, NewMarket};
 pub use money::MoneyOrder;

@@ -226,15 +226,9 @@ impl Index {
     }
 
     /// How many numbers it holds.
-    #[must_use]
-    pub const fn len(&self) -> usize {
+    #[cfg(test)]
+    pub(crate) const fn len(&self) -> usize {
         self.len
-    }
-
-    /// True if it holds no number.
-    #[must_use]
-    pub const fn is_empty(&self) -> bool {
-        self.len == 0
     }
 
     /// The bucket in which a search for this tag begins: the tag as a fraction of 2^32, scaled to the buckets.

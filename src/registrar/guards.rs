@@ -19,7 +19,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 pub const BEAT_WITHIN_MS: u64 = 15_000;
 
 /// An owner and one of its keys.
-type KeyName = (WalletNo, ApiKey);
+pub type KeyOfOwner = (WalletNo, ApiKey);
 
 /// The most breakers of one owner at a time: one for each key that it may have.
 const BREAKERS_OF_OWNER_MAX: usize = super::keys::KEYS_OF_OWNER_MAX;
@@ -57,16 +57,16 @@ impl From<Refusal> for BeatRefusal {
 /// What the registrar keeps of switches and breakers.
 #[derive(Debug, Default)]
 pub(super) struct Guards {
-    switches: BTreeMap<KeyName, Switch>,
+    switches: BTreeMap<KeyOfOwner, Switch>,
     /// No switch goes off before this.
     none_before_ms: u64,
     /// Keys whose beats were missed and whose orders are still to be cancelled.
-    missed: VecDeque<KeyName>,
+    missed: VecDeque<KeyOfOwner>,
     beats: u64,
     /// Keys whose trip is in the log.
     tripped: BTreeSet<ApiKey>,
     /// Keys whose breaker tripped before the start: some of their orders may still rest.
-    tripped_before: Vec<KeyName>,
+    tripped_before: Vec<KeyOfOwner>,
     /// Principals that were frozen before the start and whose orders had not all left.
     frozen_before: Vec<WalletNo>,
     trips_seen: u32,
@@ -76,7 +76,7 @@ impl Guards {
     pub(super) fn restore(ledger: &Ledger) -> Self {
         let armed = Switch { beat: ApiKey::ZERO, due_ms: None, going_off: false };
         let tripped = ledger.breakers().filter(|(_, _, row)| row.tripped);
-        let tripped: Vec<KeyName> = tripped.map(|(principal, key, _)| (principal, key)).collect();
+        let tripped: Vec<KeyOfOwner> = tripped.map(|(principal, key, _)| (principal, key)).collect();
         let frozen: BTreeSet<WalletNo> =
             ledger.wallets().iter().filter(|row| row.frozen).map(|row| row.wallet).collect();
         let markets = if frozen.is_empty() { &[][..] } else { ledger.markets() };
@@ -149,7 +149,7 @@ impl Registrar {
 
     /// The keys whose switches are armed, in order.
     #[cfg(test)]
-    pub(super) fn switches(&self) -> impl Iterator<Item = KeyName> {
+    pub(super) fn switches(&self) -> impl Iterator<Item = KeyOfOwner> {
         self.guards.switches.keys().copied()
     }
 
@@ -167,7 +167,7 @@ impl Registrar {
     }
 
     /// The next key whose beat was missed; its orders are to be cancelled.
-    pub fn next_missed(&mut self, steady_ms: u64) -> Option<KeyName> {
+    pub fn next_missed(&mut self, steady_ms: u64) -> Option<KeyOfOwner> {
         let Guards { switches, none_before_ms, missed, .. } = &mut self.guards;
         if missed.is_empty() && *none_before_ms <= steady_ms && !switches.is_empty() {
             *none_before_ms = u64::MAX;
@@ -264,7 +264,7 @@ impl Registrar {
     }
 
     /// The next key whose breaker tripped, now that the log says so; its orders are to be cancelled.
-    pub fn next_tripped(&mut self, now: TimeMs) -> Option<KeyName> {
+    pub fn next_tripped(&mut self, now: TimeMs) -> Option<KeyOfOwner> {
         if let Some(name) = self.guards.tripped_before.pop() {
             return Some(name);
         }

@@ -50,7 +50,6 @@ use std::net::TcpListener;
 use std::sync::Arc;
 
 use super::connections::Connections;
-use super::connections::connection::KeyName;
 use super::connections::heard::HeardUntil;
 use super::connections::house::OPERATORS_MAX;
 use super::connections::socket::{Interest, Ready, Watch, Watched};
@@ -75,6 +74,7 @@ use crate::http::respond;
 use crate::http::route::HostPrefixes;
 use crate::journal::Durability;
 use crate::limits::Moment;
+use crate::registrar::KeyOfOwner;
 
 /// What a loop gets when recovery is done.
 pub(crate) struct Roles {
@@ -141,10 +141,10 @@ pub(crate) struct CoreLoop {
     /// The server's own acts for which the post had no room, each with the loop that it goes to.
     unsent: VecDeque<(usize, Box<ActJob>)>,
     /// Keys whose connections are lost, each with the request that has to be decided first.
-    lost: Vec<(KeyName, WorkNo)>,
+    lost: Vec<(KeyOfOwner, WorkNo)>,
     /// Keys whose orders leave because a connection was lost; and if others were lost meanwhile, up to where the log has
     /// the orders that leave next.
-    losing: BTreeMap<KeyName, Option<Position>>,
+    losing: BTreeMap<KeyOfOwner, Option<Position>>,
     /// Reads of its clients that are not answered yet.
     reads: UnderWay,
     /// When the loops that follow the log were last rung because of new frames.
@@ -234,9 +234,7 @@ impl CoreLoop {
             drained: false,
         })
     }
-}
 
-impl CoreLoop {
     /// This loop's counters.
     fn tally(&self) -> &Tally {
         &self.shared.tallies[self.mesh.no()]

@@ -39,9 +39,10 @@ pub(crate) mod request;
 pub(crate) mod speed;
 mod terminal;
 
+use super::process::secret;
+
 /// An unused reference for a movement of money: its direction and 64 random bits.
 pub(crate) fn made_up_reference(direction: &str) -> Result<String, String> {
-    let mut bits = [0_u8; 8];
-    getrandom::fill(&mut bits).map_err(|fault| format!("--ref: no randomness to make one up: {fault}"))?;
-    Ok(format!("{direction}-{:016x}", u64::from_be_bytes(bits)))
+    let bits = secret::random_hex().map_err(|fault| format!("--ref: none can be made up: {fault}"))?;
+    Ok(format!("{direction}-{bits}"))
 }

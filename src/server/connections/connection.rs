@@ -21,11 +21,11 @@ use std::os::fd::OwnedFd;
 use super::List;
 use super::held::{Held, Share};
 use super::socket::Interest;
-use crate::domain::{ApiKey, WalletNo};
 use crate::http::Chunked;
 use crate::http::websocket::Frames;
 use crate::limits::Party;
 use crate::reader::Channel;
+use crate::registrar::KeyOfOwner;
 
 pub(crate) use input::{Input, REQUEST_BYTES_MAX};
 pub(crate) use line::{Intent, Line, OPEN_MAX, Timed};
@@ -39,9 +39,6 @@ pub(crate) const IDLE_BYTES_MAX: usize = size_of::<Connection>()
     + Line::LISTS_BYTES
     + 2 * KEPT_BYTES_MAX
     + line::SPARES_BYTES_MAX;
-
-/// An API key and its owner.
-pub(crate) type KeyName = (WalletNo, ApiKey);
 
 /// Which listener a connection came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,7 +105,7 @@ pub(crate) struct Chunks {
 #[derive(Debug, Default)]
 pub(crate) struct Carried {
     /// The key whose orders are cancelled when it is lost.
-    answers_for: Option<KeyName>,
+    answers_for: Option<KeyOfOwner>,
     /// What came in and is not used yet.
     input: Option<Input>,
     /// How far a chunked body in it is decoded, which happens in place.
@@ -119,7 +116,7 @@ pub(crate) struct Carried {
 
 impl Carried {
     /// The key that loses its orders if nobody takes the connection.
-    pub(crate) const fn answers_for(&self) -> Option<KeyName> {
+    pub(crate) const fn answers_for(&self) -> Option<KeyOfOwner> {
         self.answers_for
     }
 }

@@ -213,9 +213,9 @@ impl Watch {
         Ok(epoll::modify(&self.set, what, data(name), flags(interest))?)
     }
 
-    /// Stops watching something that stays open.
-    pub(crate) fn remove(&self, what: impl AsFd) -> io::Result<()> {
-        Ok(epoll::delete(&self.set, what)?)
+    /// Stops watching something that stays open. That fails only for what is not watched.
+    pub(crate) fn remove(&self, what: impl AsFd) {
+        let _ = epoll::delete(&self.set, what);
     }
 
     /// Waits up to `ms` milliseconds (0: not at all) and appends what happened to `out`.

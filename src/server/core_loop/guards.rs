@@ -13,7 +13,7 @@ use super::acts;
 use super::{CoreLoop, REGISTRAR_LOOP};
 use crate::domain::{ApiKey, Position, TimeMs, WalletNo};
 use crate::journal::layout::RemovalReason;
-use crate::server::connections::connection::KeyName;
+use crate::registrar::KeyOfOwner;
 use crate::server::threads::message::{ActJob, Binding, Errand, Purpose, Report};
 use crate::server::threads::shared::Phase;
 use crate::server::trading::Trade;
@@ -45,7 +45,7 @@ fn claimed(core: &CoreLoop) -> Position {
 
 /// Cancels the orders of a key whose connection is lost. One of them may still be on its way to a shard, so a `last`
 /// request that places orders is decided first.
-pub(crate) fn lost(core: &mut CoreLoop, name: KeyName, last: Option<WorkNo>) {
+pub(crate) fn lost(core: &mut CoreLoop, name: KeyOfOwner, last: Option<WorkNo>) {
     match last {
         Some(work) if may_place(core, work) => core.lost.push((name, work)),
         _ => cancel_lost(core, name),
@@ -58,7 +58,7 @@ fn may_place(core: &CoreLoop, work: WorkNo) -> bool {
 
 /// Cancels the orders of a key that has lost a connection. If it loses others meanwhile, however many, that is done once
 /// more for all of them.
-fn cancel_lost(core: &mut CoreLoop, name: KeyName) {
+fn cancel_lost(core: &mut CoreLoop, name: KeyOfOwner) {
     let before = claimed(core);
     match core.losing.entry(name) {
         Entry::Occupied(mut others) => drop(others.insert(Some(before))),
@@ -69,14 +69,14 @@ fn cancel_lost(core: &mut CoreLoop, name: KeyName) {
     }
 }
 
-fn send_lost(core: &mut CoreLoop, name: KeyName, before: Position) {
+fn send_lost(core: &mut CoreLoop, name: KeyOfOwner, before: Position) {
     let (principal, key) = name;
     let gone = Gone { principal, key: Some(key), reason: RemovalReason::Disconnected };
     cancel(core, Purpose::Lost(name), gone, before);
 }
 
 /// The orders of a key that had lost a connection have left every shard.
-pub(crate) fn lost_is_over(core: &mut CoreLoop, name: KeyName) {
+pub(crate) fn lost_is_over(core: &mut CoreLoop, name: KeyOfOwner) {
     let others = core.losing.get_mut(&name).expect("it is kept until this");
     match others.take() {
         Some(before) => send_lost(core, name, before),
@@ -150,7 +150,7 @@ fn on_shard(shard: usize, gone: Gone, before: Position) -> Errand {
     })
 }
 
-fn went_off(name: KeyName) -> Errand {
+fn went_off(name: KeyOfOwner) -> Errand {
     Box::new(move |trade: &mut Trade, now: TimeMs| {
         let (principal, key) = name;
         let registrar = trade.own_registrar();

@@ -189,7 +189,7 @@ impl CoreLoop {
     }
 
     /// Whether something came, or the phase changed, after this turn looked and before the loop could be rung.
-    fn work_came(&mut self, phase: Phase) -> bool {
+    fn work_came(&self, phase: Phase) -> bool {
         let looked = self.trips_looked;
         let has_tripped = |trade: &Trade| trade.registrar.is_some() && trade.registry.trips() != looked;
         self.mesh.anything_came()
@@ -244,8 +244,8 @@ impl CoreLoop {
     /// Lets nobody in any more.
     pub(super) fn close_doors(&mut self) {
         if let Some(doors) = self.doors.take() {
-            let _ = self.watch.remove(&doors.http);
-            let _ = self.watch.remove(&doors.admin);
+            self.watch.remove(&doors.http);
+            self.watch.remove(&doors.admin);
         }
     }
 

@@ -572,7 +572,7 @@ impl CoreLoop {
     fn send_away(&mut self, slot: u32, mut connection: Box<Connection>, to: usize) {
         let carried = connection.carried();
         let client = connection.vacate().expect("taken connections have a client");
-        let _ = self.watch.remove(&client);
+        self.watch.remove(&client);
         connection.count_held(&self.shared.held);
         let letter = Letter::Moved(Box::new(MovedClient { client, peer: connection.peer, carried }));
         self.connections.free(slot, connection);

@@ -8,8 +8,9 @@ use super::CoreLoop;
 use super::guards;
 use super::refuse;
 use crate::domain::Position;
+use crate::registrar::KeyOfOwner;
 use crate::server::connections::List;
-use crate::server::connections::connection::{Carried, Connection, Door, Hears, KeyName};
+use crate::server::connections::connection::{Carried, Connection, Door, Hears};
 use crate::server::connections::house::SAY_EVERY_MS;
 use crate::server::connections::socket::{self, Interest, Moved, OTHERS_WATCHED, OtherEnd, Ready, Watched};
 use crate::server::process::roles;
@@ -17,10 +18,10 @@ use crate::server::threads::marks::Marks;
 use crate::server::threads::shared::Phase;
 use crate::server::trading::work::WorkNo;
 
-/// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all
 /// How long an answer may stay unsent: a client that reads nothing for so long is gone, or its answers are old.
 pub(super) const UNSENT_MS: u64 = 10_000;
 
+/// A client has to read as much of what is unsent, or all, to get its time anew: answers wait in a memory that all
 /// clients share.
 const READ_BYTES_MIN: usize = 64 << 10;
 
@@ -258,7 +259,7 @@ impl CoreLoop {
     }
 
     /// Removes the orders of a key whose connection is lost, once that connection's last request is decided.
-    pub(super) fn lost(&mut self, key: KeyName, last: Option<WorkNo>) {
+    pub(super) fn lost(&mut self, key: KeyOfOwner, last: Option<WorkNo>) {
         if self.shared.phase() == Phase::Serving {
             guards::lost(self, key, last);
         }
@@ -273,7 +274,7 @@ impl CoreLoop {
             streams.feed().leave(slot);
         }
         if let Some(client) = connection.vacate() {
-            let _ = self.watch.remove(&client);
+            self.watch.remove(&client);
             self.shared.house.leave(connection.door, connection.peer);
         }
         connection.count_held(&self.shared.held);

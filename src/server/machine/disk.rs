@@ -10,8 +10,7 @@
 
 use std::path::{Path, PathBuf};
 
-pub(crate) use crate::journal::free_bytes;
-use crate::journal::segments_directory;
+use crate::journal::{free_bytes, segments_directory};
 
 /// Time between two checks.
 const LOOK_EVERY_MS: u64 = 1_000;

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::crowd::{Crowd, TICK_NS};
 use super::run_delay::RunDelay;
+use crate::server::process::clock::nanoseconds;
 use crate::server::threads::thread;
 use crate::topology::checks::Gaps;
 
@@ -89,10 +90,6 @@ fn spin(time: Duration, mut gaps_ns: Vec<u64>) -> Spun {
     }
     had(None);
     Spun { gaps_ns, elapsed: last.duration_since(began), threads_ns }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Sums up the gaps; `host_ns` is the time that the host took.

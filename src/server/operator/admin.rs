@@ -6,7 +6,7 @@
 //! `application/json` (no form), and everything but `/health`, `/ready` and the files of the console
 //! wants the token. `dev` has no token.
 //!
-//! What the operator does to markets, accounts and modes is in `operator`.
+//! What the operator does to markets, accounts and modes is in `act` and `market_acts`.
 
 use super::act;
 use super::console;

@@ -15,12 +15,12 @@ use rustix::time::{ClockId, clock_gettime};
 
 use super::admin;
 use super::speed;
+use crate::journal::log::LOG_HEADER_BYTES;
 use crate::journal::{self, SHARED_MEMORY, log_bytes_min, segments_directory};
 use crate::limits::{Mode, Scope};
 use crate::server::connections::descriptors;
 use crate::server::connections::socket;
 use crate::server::machine::crowd::Crowd;
-use crate::server::machine::disk;
 use crate::server::machine::disk_count::DiskCount;
 use crate::server::machine::disk_writers::DiskWriters;
 use crate::server::machine::files::Below;
@@ -41,8 +41,6 @@ use crate::topology::placement::SHARDS_MAX;
 
 /// Segments that a start must have room for: the one that is open, the next, and one being packed.
 const SEGMENTS_AHEAD: u64 = 3;
-/// The first page of the log's file, which says whose it is.
-const LOG_HEAD_BYTES: u64 = 4_096;
 /// The log's size is a multiple of this.
 const LOG_UNIT_BYTES: u64 = 4_096;
 
@@ -68,7 +66,7 @@ pub(crate) fn needs(plan: &Plan) -> Needs {
         durable: plan.durability == Durability::Durable,
         free_bytes: plan.disk_free_min.saturating_add(SEGMENTS_AHEAD.saturating_mul(plan.segment_bytes)),
         segment_bytes: plan.segment_bytes,
-        log_bytes: plan.log_bytes.saturating_add(LOG_HEAD_BYTES),
+        log_bytes: plan.log_bytes.saturating_add(LOG_HEADER_BYTES),
         log_raised: log_raised(plan),
         memory_bytes: plan.memory_bytes(),
         memory_on_top: plan.memory_on_top(),
@@ -89,7 +87,7 @@ pub(crate) fn refusal(plan: &Plan) -> Option<String> {
 /// Why the log's file would not get its room, if so. A start that found out by taking it would first take all there is
 /// from everybody, in memory as on a disk.
 fn no_room_for_log(log_bytes: u64, (place, free): &(String, u64)) -> Option<String> {
-    let most = free.saturating_sub(LOG_HEAD_BYTES) / LOG_UNIT_BYTES * LOG_UNIT_BYTES;
+    let most = free.saturating_sub(LOG_HEADER_BYTES) / LOG_UNIT_BYTES * LOG_UNIT_BYTES;
     let told = || format!("journal.log_bytes: got {log_bytes}; allowed: up to {most}, as free in {place}");
     (most < log_bytes).then(told)
 }
@@ -339,7 +337,7 @@ fn no_place_for_log(path: &Path, data_dir: &Path) -> Option<String> {
 }
 
 fn free_bytes(folder: &Path) -> Result<u64, String> {
-    disk::free_bytes(folder).map_err(|fault| format!("statvfs: {fault}"))
+    journal::free_bytes(folder).map_err(|fault| format!("statvfs: {fault}"))
 }
 
 /// Filesystems by the kernel's numbers, and whether they are on this machine and outlive a boot.

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::probes::thread_cpu_ns;
 use crate::auth::{Curve, Signer, keccak};
 use crate::server::machine::run_delay::RunDelay;
+use crate::server::process::clock::nanoseconds;
 use crate::server::threads::thread;
 
 mod read;
@@ -146,10 +147,6 @@ fn least(own: Duration, mut once: impl FnMut()) -> Tried {
     let lost_ns = delay.since_last().unwrap_or(0);
     let lost_millionths = lost_ns.saturating_mul(1_000_000) / nanoseconds(began.elapsed()).max(1);
     Tried { least_ns, lost_millionths: lost_millionths.min(1_000_000) }
-}
-
-fn nanoseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// The value below which one `part`-th of the tries is. Those that were interrupted are at the end.

@@ -71,7 +71,7 @@ impl Clock {
 
     /// Nanoseconds since this clock was made, never 0; never stands still.
     pub(crate) fn elapsed_ns(&self) -> u64 {
-        u64::try_from(self.began.elapsed().as_nanos()).unwrap_or(u64::MAX).max(1)
+        nanoseconds(self.began.elapsed()).max(1)
     }
 
     /// Milliseconds since this clock was made, for timeouts; never stands still.
@@ -161,6 +161,11 @@ impl Steps {
 /// The machine's wall time.
 pub(crate) fn wall() -> TimeMs {
     TimeMs(u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX))
+}
+
+/// A duration in nanoseconds; centuries are as long as can be.
+pub(crate) fn nanoseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn since_1970() -> Duration {

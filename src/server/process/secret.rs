@@ -46,7 +46,7 @@ fn token_in(path: &Path) -> Result<String, String> {
 }
 
 /// 16 hex digits that nobody has had before.
-pub(super) fn random_hex() -> Result<String, String> {
+pub(crate) fn random_hex() -> Result<String, String> {
     let mut bytes = [0; 8];
     getrandom::fill(&mut bytes).map_err(|fault| format!("no randomness: {fault}"))?;
     Ok(hex_digits(&bytes))

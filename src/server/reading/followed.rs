@@ -8,7 +8,7 @@ use crate::http::respond::BookMark;
 use crate::journal::layout::Record;
 use crate::journal::{Archive, Follower};
 use crate::reader::{Feed, Heard, ReadRequest, Reader, StreamIds};
-use crate::server::connections::connection::KeyName;
+use crate::registrar::KeyOfOwner;
 use crate::server::requests::caller::Callers;
 
 /// Frames applied at once; twice as many in a turn in which a stream's client is heard.
@@ -46,7 +46,13 @@ impl Followed {
     }
 
     /// Takes what a stream's client says.
-    pub(crate) fn hear(&mut self, client: u32, text: &str, now: TimeMs, promised: Option<KeyName>) -> Heard {
+    pub(crate) fn hear(
+        &mut self,
+        client: u32,
+        text: &str,
+        now: TimeMs,
+        promised: Option<KeyOfOwner>,
+    ) -> Heard {
         let callers = &mut self.callers;
         self.feed.hear(client, text, &self.reader, (now, promised), |shown| callers.check_plain(shown))
     }

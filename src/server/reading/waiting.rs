@@ -12,6 +12,7 @@ use std::time::Duration;
 
 use crate::limits::Party;
 use crate::limits::fair::VirtualTime;
+use crate::server::process::clock::nanoseconds;
 use crate::server::threads::mesh::POST_SLOTS;
 use crate::server::threads::message::ReadJob;
 
@@ -92,7 +93,7 @@ impl<T: OfAddress> Waiting<T> {
 
     /// What an address's read took.
     pub(super) fn took(&mut self, address: Party, time: Duration) {
-        self.time.charge(address, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
+        self.time.charge(address, nanoseconds(time));
     }
 
     fn lane(&mut self, address: Party) -> &mut VecDeque<T> {

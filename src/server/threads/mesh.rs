@@ -228,12 +228,12 @@ impl Mesh {
     }
 
     /// True if something came that was not taken yet; cheap, for the last check before sleep.
-    pub(crate) fn anything_came(&mut self) -> bool {
+    pub(crate) fn anything_came(&self) -> bool {
         let posts = &self.shared.posts;
         (0..self.pairs.len()).any(|from| {
             let letters = posts.between(from, self.no);
             let rings =
-                self.pairs[from].as_mut().is_some_and(|pair| !pair.asked.is_empty() || !pair.told.is_empty());
+                self.pairs[from].as_ref().is_some_and(|pair| !pair.asked.is_empty() || !pair.told.is_empty());
             rings || !posts.requests[letters].is_empty() || !posts.replies[letters].is_empty()
         })
     }

@@ -4,8 +4,9 @@ use std::net::IpAddr;
 use std::os::fd::OwnedFd;
 
 use crate::domain::{OrderId, Position, TimeMs, WalletNo};
+use crate::registrar::KeyOfOwner;
 use crate::server::connections::Client;
-use crate::server::connections::connection::{Carried, KeyName};
+use crate::server::connections::connection::Carried;
 use crate::server::operator::admin::Pending;
 use crate::server::requests::toll::Toll;
 use crate::server::trading::Trade;
@@ -189,7 +190,7 @@ pub(crate) enum Purpose {
     /// Nobody: the server acts by itself.
     House,
     /// Nobody: orders leave because this key has lost a connection.
-    Lost(KeyName),
+    Lost(KeyOfOwner),
 }
 
 /// Whether every loop must have seen an act before it is answered.

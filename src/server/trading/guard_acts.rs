@@ -6,9 +6,8 @@ use super::work::{Asker, Form, Refused};
 use crate::domain::{ApiKey, BreakerState, Position, Reject, Shares, TimeMs, WalletNo};
 use crate::http::{Endpoint, Head};
 use crate::json::{BodyReader, ReadError, ShortText, Writer};
-use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, Refusal, Registrar};
+use crate::registrar::{BEAT_WITHIN_MS, BeatRefusal, KeyOfOwner, Refusal, Registrar};
 use crate::registry::{BreakerRow, Registry};
-use crate::server::connections::connection::KeyName;
 use crate::server::core_loop::REGISTRAR_LOOP;
 use crate::server::requests::caller::Caller;
 use crate::server::requests::refusal;
@@ -63,9 +62,9 @@ impl Trade {
 pub(super) fn promise(
     head: &Head<'_>,
     caller: &Caller,
-    before: Option<KeyName>,
+    before: Option<KeyOfOwner>,
     is_shared: bool,
-) -> Result<Option<KeyName>, Refused> {
+) -> Result<Option<KeyOfOwner>, Refused> {
     let own = Some((caller.principal, caller.api_key));
     let is_others = before.is_some() && before != own;
     match head.cancel_on_disconnect {

@@ -2,8 +2,9 @@
 
 use std::collections::VecDeque;
 
-use super::{KEPT_BYTES_MAX, KeyName};
+use super::KEPT_BYTES_MAX;
 use crate::domain::Position;
+use crate::registrar::KeyOfOwner;
 use crate::server::connections::held::{SMALL_BYTES_MAX, Share};
 use crate::server::requests::pages::{Page, Pages};
 use crate::server::requests::toll::Toll;
@@ -104,7 +105,7 @@ pub(crate) struct Line {
     /// The newest trading request of this client: its place among the works of the loop.
     pub(crate) last_work: Option<WorkNo>,
     /// The key whose orders are cancelled when the connection is lost.
-    pub(crate) answers_for: Option<KeyName>,
+    pub(crate) answers_for: Option<KeyOfOwner>,
     /// What the request at the front of the buffer has paid.
     pub(crate) toll: Toll,
     /// The request at the front of the buffer came by a proxy, whose connections many share.
