@@ -50,8 +50,6 @@ struct Look {
     files: Below,
     machine: Machine,
     plan: Plan,
-    /// The configuration that was named.
-    config: Option<PathBuf>,
     is_here: bool,
 }
 
@@ -86,7 +84,7 @@ impl Look {
     fn at(args: &ConfigArgs, folder: Option<&PathBuf>) -> Result<Self, String> {
         let (files, machine) = machine_at(folder.map(PathBuf::as_path))?;
         let plan = plan::plan_for(&args.options()?, Start::default(), &machine)?;
-        Ok(Self { files, machine, plan, config: args.config.clone(), is_here: folder.is_none() })
+        Ok(Self { files, machine, plan, is_here: folder.is_none() })
     }
 
     /// Every condition, what limits the machine, and what it can take.
@@ -100,8 +98,9 @@ impl Look {
         Judged { findings, limits, capacity, answers, valid: valid::of(&scene) }
     }
 
-    fn probes(&self) -> Probes {
-        if self.is_here { probes::look(&self.plan, self.config.as_deref()) } else { not_tried() }
+    /// What was tried, for an exchange that this configuration was written for, if there is one.
+    fn probes(&self, config: Option<&Path>) -> Probes {
+        if self.is_here { probes::look(&self.plan, config) } else { not_tried() }
     }
 }
 
@@ -140,13 +139,7 @@ pub(crate) fn topology(args: &TopologyArgs) -> Result<ExitCode, String> {
         Some(count) if (1..=PLANNED_CPUS_MAX).contains(&count) => {
             let machine = Machine::plain(&(0..count).collect::<Vec<_>>());
             let plan = plan::plan_for(&args.config.options()?, Start::default(), &machine)?;
-            Look {
-                files: Below::folder(Path::new("/nonexistent")),
-                machine,
-                plan,
-                config: None,
-                is_here: false,
-            }
+            Look { files: Below::folder(Path::new("/nonexistent")), machine, plan, is_here: false }
         }
         Some(count) => return Err(format!("--plan: got {count}; allowed: 1 to {PLANNED_CPUS_MAX} CPUs")),
     };
@@ -212,7 +205,7 @@ fn plan_table(rows: &[Row]) -> String {
 pub(crate) fn seen(plan: Plan, now: TimeMs) -> Vec<u8> {
     let files = Below::this_machine();
     let machine = Machine::read(&files, &allowed_cpus());
-    let look = Look { files, machine, plan, config: None, is_here: true };
+    let look = Look { files, machine, plan, is_here: true };
     let mut probes = Probes::none("not tried while the exchange runs");
     probes.held_bytes = Some(checks::held_bytes(&look.files));
     probes.stat_before = look.files.text("/proc/stat").ok();
@@ -360,11 +353,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<ExitCode, String> {
         Err(fault) => {
             let (files, machine) = machine_at(args.machine.as_deref())?;
             let plan = plan::plan_for(&Options::default(), Start::default(), &machine)?;
-            (Look { files, machine, plan, config: None, is_here: args.machine.is_none() }, Some(fault))
+            (Look { files, machine, plan, is_here: args.machine.is_none() }, Some(fault))
         }
     };
     let mut probes = match &fault {
-        None => look.probes(),
+        None => look.probes(args.config.config.as_deref()),
         Some(_) => Probes::none("waits for a valid configuration"),
     };
     if fault.is_some() && look.is_here {
@@ -500,5 +493,5 @@ pub(crate) fn tune(args: &TuneArgs) -> Result<ExitCode, String> {
         return say(&script::undo());
     }
     let look = Look::at(&args.config, args.machine.as_ref())?;
-    say(&script::script(&look.judged(&look.probes()).findings))
+    say(&script::script(&look.judged(&look.probes(args.config.config.as_deref())).findings))
 }
