@@ -17,7 +17,7 @@
 #![allow(clippy::print_stdout, reason = "it says what it measured")]
 
 use outcry::catalog::{
-    Begin, Catalog, Column, Direction, Event, Filter, Import, ImportedMarket, Market, MarketDefaults,
+    Begin, Catalog, Column, Direction, Event, Filter, Import, ImportedMarket, Life, Market, MarketDefaults,
     MarketEntry, Page, Source, Texts,
 };
 use outcry::domain::{FeeSchedule, Mode, Shares, Tick, TimeMs};
@@ -153,12 +153,9 @@ fn built(import: &Import) -> (Catalog, Rows<'_>) {
     }
     for market in import.markets() {
         let event = market.event.as_deref().and_then(|key| numbers.get(key)).copied();
-        let closed = market.mode != Mode::Open;
+        let life = if market.mode == Mode::Open { Life::Open } else { Life::Over(TimeMs(1)) };
         let id = market.market_id.expect("every row has a number");
-        catalog.add_market(
-            &MarketEntry { id, event, added: TimeMs(1), over: closed.then_some(TimeMs(1)) },
-            &rows,
-        );
+        catalog.add_market(&MarketEntry { id, event, added: TimeMs(1), life }, &rows);
     }
     (catalog, rows)
 }

@@ -73,7 +73,7 @@ pub use file::FileFault;
 pub use import::{Import, NAMED_MAX, Place, market_row};
 pub use item::ImportedItem;
 pub use market::{ImportedMarket, MarketDefaults};
-pub use model::{Catalog, Event, Market, MarketEntry, NO_END};
+pub use model::{Catalog, Event, Life, Market, MarketEntry, NO_END};
 pub use moment::Moment;
 pub(crate) use order::page_of;
 pub use order::{

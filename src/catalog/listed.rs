@@ -11,7 +11,7 @@ use super::select::Filter;
 use super::value::{Lead, Value, id_value};
 use crate::domain::TimeMs;
 
-/// Stands for no number. So the largest number that is kept is one less.
+/// Stands for no number. So the largest that is kept is one less: more than anything here comes to.
 const NOTHING: u64 = u64::MAX;
 
 /// The columns whose numbers are kept here. Not among them is the one whose numbers fall as time passes.
@@ -27,19 +27,45 @@ const KEPT: [Column; 9] = [
     Column::Competitive,
 ];
 
-/// The place of a column in [`KEPT`].
-fn place(column: Column) -> usize {
-    KEPT.iter().position(|kept| *kept == column).expect("a column whose numbers are kept")
+/// The place of a column's numbers, if they are kept: that of the column in [`KEPT`].
+const fn place(column: Column) -> Option<usize> {
+    match column {
+        Column::StartDate => Some(0),
+        Column::EndDate => Some(1),
+        Column::CreationDate => Some(2),
+        Column::CreatedAt => Some(3),
+        Column::UpdatedAt => Some(4),
+        Column::ClosedTime => Some(5),
+        Column::Volume => Some(6),
+        Column::Liquidity => Some(7),
+        Column::Competitive => Some(8),
+        Column::Id
+        | Column::Slug
+        | Column::Title
+        | Column::Ticker
+        | Column::Question
+        | Column::Volume24hr => None,
+    }
 }
 
-/// The flags of a row that filters ask for.
+/// What filters ask of a row.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flag {
+    Active,
+    Closed,
+    Archived,
+    Featured,
+    Cyom,
+    Mirror,
+}
+
+/// Those flags of a row that are up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Flags(u8);
 
 impl Flags {
-    /// A row's flags: active, closed, archived, featured, `cyom`, and whether it is a mirror.
-    pub(super) fn new(flags: [bool; 6]) -> Self {
-        Self((0..).zip(flags).map(|(bit, flag)| u8::from(flag) << bit).sum())
+    fn of<const COUNT: usize>(flags: [(Flag, bool); COUNT]) -> Self {
+        Self(flags.into_iter().fold(0, |bits, (flag, is_up)| bits | u8::from(is_up) << flag as u8))
     }
 }
 
@@ -47,19 +73,27 @@ impl Flags {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
     among: Flags,
-    are: Flags,
+    up: Flags,
 }
 
 impl Wanted {
     pub(super) fn of(filter: &Filter) -> Self {
-        let Filter { active, closed, archived, featured, cyom, mirror, .. } = *filter;
-        let flags = [active, closed, archived, featured, cyom, mirror];
-        let are = |said: fn(Option<bool>) -> bool| Flags::new(flags.map(said));
-        Self { among: are(|flag| flag.is_some()), are: are(|flag| flag == Some(true)) }
+        let flags = [
+            (Flag::Active, filter.active),
+            (Flag::Closed, filter.closed),
+            (Flag::Archived, filter.archived),
+            (Flag::Featured, filter.featured),
+            (Flag::Cyom, filter.cyom),
+            (Flag::Mirror, filter.mirror),
+        ];
+        Self {
+            among: Flags::of(flags.map(|(flag, wanted)| (flag, wanted.is_some()))),
+            up: Flags::of(flags.map(|(flag, wanted)| (flag, wanted == Some(true)))),
+        }
     }
 
     fn holds(self, flags: Flags) -> bool {
-        flags.0 & self.among.0 == self.are.0
+        flags.0 & self.among.0 == self.up.0
     }
 }
 
@@ -96,22 +130,21 @@ impl Listed {
         id: Option<u64>,
         value: impl Fn(Column) -> Option<Value<'a>>,
     ) {
-        if row as usize == self.flags.len() {
-            self.last_trades.push(TimeMs(0));
-        }
         put(&mut self.flags, row, flags);
         put(&mut self.ids, row, id.unwrap_or(NOTHING));
         for (column, numbers) in KEPT.into_iter().zip(&mut self.numbers) {
-            put(numbers, row, value(column).and_then(Value::number).map_or(NOTHING, kept));
+            put(numbers, row, value(column).and_then(Value::number).map_or(NOTHING, below_nothing));
         }
         for (column, leads) in &mut self.texts {
             put(leads, row, Lead::of(value(*column)));
         }
+        self.last_trades.resize(self.flags.len(), TimeMs(0));
     }
 
     /// Sets one number of a row.
     pub(super) fn set(&mut self, row: u32, column: Column, number: u64) {
-        self.numbers[place(column)][row as usize] = kept(number);
+        let place = place(column).expect("the numbers of this column are kept");
+        self.numbers[place][row as usize] = below_nothing(number);
     }
 
     /// Says that a row may have been traded as late as this.
@@ -132,7 +165,7 @@ impl Listed {
 
     /// A row's number in a column of [`KEPT`].
     pub(super) fn number(&self, row: u32, column: Column) -> Option<u64> {
-        some(self.numbers[place(column)][row as usize])
+        some(self.numbers[place(column)?][row as usize])
     }
 
     /// How values of a column begin.
@@ -140,8 +173,7 @@ impl Listed {
         if let Some((_, leads)) = self.texts.iter().find(|(texts, _)| *texts == column) {
             return Leads::Texts(leads);
         }
-        let place = KEPT.iter().position(|kept| *kept == column);
-        place.map_or(Leads::NotKept, |place| Leads::Numbers(&self.numbers[place]))
+        place(column).map_or(Leads::NotKept, |place| Leads::Numbers(&self.numbers[place]))
     }
 
     /// Whether a row has the flags that are wanted.
@@ -174,7 +206,13 @@ impl Catalog {
         let event = &self.events[number as usize];
         let facts = &event.facts;
         let EventFacts { inactive, archived, featured, cyom, .. } = *facts;
-        let flags = Flags::new([!inactive, event.is_closed(), archived, featured, cyom, false]);
+        let flags = Flags::of([
+            (Flag::Active, !inactive),
+            (Flag::Closed, event.is_closed()),
+            (Flag::Archived, archived),
+            (Flag::Featured, featured),
+            (Flag::Cyom, cyom),
+        ]);
         self.listed_events.note(number, flags, id_value(&facts.id).number(), |column| match column {
             Column::Slug => Value::of_text(&facts.slug),
             Column::Title => Value::of_text(&facts.title),
@@ -191,7 +229,14 @@ impl Catalog {
         let market = &self.markets[number as usize];
         let facts = &market.facts;
         let MarketFacts { inactive, archived, featured, cyom, mirror, .. } = *facts;
-        let flags = Flags::new([!inactive, market.is_closed(), archived, featured, cyom, mirror]);
+        let flags = Flags::of([
+            (Flag::Active, !inactive),
+            (Flag::Closed, market.is_closed()),
+            (Flag::Archived, archived),
+            (Flag::Featured, featured),
+            (Flag::Cyom, cyom),
+            (Flag::Mirror, mirror),
+        ]);
         let dates = self.dates_of_market(number);
         self.listed_markets.note(number, flags, Some(market.id), |column| match column {
             Column::Slug => Value::of_text(&facts.slug),
@@ -261,7 +306,7 @@ impl Catalog {
     }
 }
 
-fn kept(number: u64) -> u64 {
+fn below_nothing(number: u64) -> u64 {
     number.min(NOTHING - 1)
 }
 

@@ -18,8 +18,8 @@
 //!   order by and narrow by the same date.
 //!   The time of closing is the text's, else that of the closing here, for an event that of its last market. What its
 //!   text calls closed and is open here has none.
-//! - A market is **closed** if it is over ([`Closing`](super::Closing)), an event if all of its markets are, and one
-//!   without markets if its text says so. So an event whose market was opened again is open, whatever its text says.
+//! - A market is **closed** if it is over ([`Closing`](super::Closing)), an event if all of its markets are, or if its
+//!   text says so and none of its markets is open: one that was opened again opens its event, whatever the text says.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -48,6 +48,8 @@ pub struct Event {
     markets: BTreeSet<u32>,
     /// Those of them that are over, by when they were closed.
     over: BTreeSet<(TimeMs, u32)>,
+    /// How many of them are open.
+    open: u32,
     imported: u64,
     traded: u64,
     resting: u128,
@@ -91,7 +93,7 @@ impl Event {
     /// True if nothing of it is open.
     #[must_use]
     pub fn is_closed(&self) -> bool {
-        if self.markets.is_empty() { self.facts.closed } else { self.over_since().is_some() }
+        self.over_since().is_some() || (self.facts.closed && self.open == 0)
     }
 
     /// When the last of its markets was closed; `None` while one is open, and without markets.
@@ -113,6 +115,18 @@ impl Event {
     }
 }
 
+/// How far a market is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Life {
+    /// In lists only: its text says that it takes no orders, and nothing has ended it.
+    #[default]
+    Listed,
+    /// Its mode is none of those in which it takes neither orders nor cancels.
+    Open,
+    /// Over since then.
+    Over(TimeMs),
+}
+
 /// One market.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Market {
@@ -125,7 +139,7 @@ pub struct Market {
     /// The number of the event that holds it.
     pub event: Option<u32>,
     tags: Box<[u32]>,
-    over: Option<TimeMs>,
+    life: Life,
     traded: u64,
     resting: u128,
     /// The time of each trade, and the volume up to and including it, in millionths.
@@ -142,7 +156,15 @@ impl Market {
     /// True if it is over.
     #[must_use]
     pub const fn is_closed(&self) -> bool {
-        self.over.is_some()
+        self.over().is_some()
+    }
+
+    /// Since when it is over, if it is.
+    const fn over(&self) -> Option<TimeMs> {
+        match self.life {
+            Life::Over(since) => Some(since),
+            Life::Listed | Life::Open => None,
+        }
     }
 
     /// Its volume, in millionths.
@@ -216,8 +238,8 @@ pub struct MarketEntry {
     pub event: Option<u32>,
     /// When it came.
     pub added: TimeMs,
-    /// Since when it is over, if it is.
-    pub over: Option<TimeMs>,
+    /// How far it is.
+    pub life: Life,
 }
 
 /// Everything in the catalog.
@@ -363,7 +385,7 @@ impl Catalog {
     pub fn add_market(&mut self, entry: &MarketEntry, texts: &dyn Texts) {
         let number = u32::try_from(self.markets.len()).expect("market numbers are u32");
         self.market_order.insert((entry.id, number));
-        self.markets.push(Market { added: entry.added, id: entry.id, over: entry.over, ..Market::default() });
+        self.markets.push(Market { added: entry.added, id: entry.id, life: entry.life, ..Market::default() });
         self.put_market_text(number, entry.event, texts);
     }
 
@@ -402,10 +424,10 @@ impl Catalog {
         self.rows[row as usize] = named;
     }
 
-    /// Says since when a market is over, or that it is not.
-    pub fn set_over(&mut self, number: u32, since: Option<TimeMs>) {
+    /// Says how far a market is now.
+    pub fn set_life(&mut self, number: u32, life: Life) {
         self.leave_event(number);
-        self.markets[number as usize].over = since;
+        self.markets[number as usize].life = life;
         self.note_market(number);
         self.enter_event(number);
     }
@@ -446,8 +468,8 @@ impl Catalog {
     pub(super) fn dates_of_market(&self, number: u32) -> Dates {
         let market = self.market(number);
         let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
-        let was_opened = market.facts.closed && market.over.is_none();
-        let closed_at = closed_at.or(market.over.map(moment_of)).filter(|_| !was_opened);
+        let was_opened = market.facts.closed && market.life == Life::Open;
+        let closed_at = closed_at.or(market.over().map(moment_of)).filter(|_| !was_opened);
         let end = self.end_of_market(number);
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }
     }
@@ -481,8 +503,10 @@ impl Catalog {
         };
         let event = &mut self.events[holder as usize];
         if event.markets.remove(&number) {
-            if let Some(since) = market.over {
-                event.over.remove(&(since, number));
+            match market.life {
+                Life::Over(since) => drop(event.over.remove(&(since, number))),
+                Life::Open => event.open -= 1,
+                Life::Listed => {}
             }
             event.imported = event.imported.saturating_sub(market.facts.volume);
             event.traded -= market.traded;
@@ -498,8 +522,10 @@ impl Catalog {
         };
         let event = &mut self.events[holder as usize];
         if event.markets.insert(number) {
-            if let Some(since) = market.over {
-                event.over.insert((since, number));
+            match market.life {
+                Life::Over(since) => drop(event.over.insert((since, number))),
+                Life::Open => event.open += 1,
+                Life::Listed => {}
             }
             event.imported = event.imported.saturating_add(market.facts.volume);
             event.traded += market.traded;

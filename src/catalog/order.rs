@@ -1,9 +1,8 @@
 //! The orders of lists: columns, how rows compare, and one page of them.
 //!
-//! Ids compare as numbers where they are numbers, and those come before all others. A list without a
-//! named column is in the order of ids, descending unless it asks for ascending. Rows that are equal
-//! in the named columns are in the order of ids in the same direction, so every order is total and
-//! pages never overlap. A row that lacks the column's value comes last in both directions.
+//! A list without a named column is in the order of ids, descending unless it asks for ascending. Rows that are
+//! equal in the named columns are in the order of ids in the same direction, so every order is total and pages never
+//! overlap. A row that lacks the column's value comes last in both directions.
 //!
 //! [`page_of`] cuts a page out of any list without sorting the list.
 

@@ -260,7 +260,7 @@ impl Catalog {
 
     /// Whether an event passes what a filter asks besides flags.
     fn event_passes(&self, number: u32, filter: &Filter) -> bool {
-        // The event itself lies elsewhere, so it is looked at last.
+        // The event itself lies elsewhere, so it is read last.
         let event = self.event(number);
         let tagged =
             |tags: &BTreeSet<u32>| !tags.is_empty() && event.tags().iter().any(|tag| tags.contains(tag));
@@ -274,7 +274,7 @@ impl Catalog {
 
     /// Whether a market passes what a filter asks besides flags.
     fn market_passes(&self, number: u32, filter: &Filter) -> bool {
-        // The market and its event lie elsewhere, so they are looked at last.
+        // The market and its event lie elsewhere, so they are read last.
         let market = self.market(number);
         let of_event = || market.event.map_or(&[][..], |event| self.event(event).tags());
         let tagged = |tags: &BTreeSet<u32>| {

@@ -1,6 +1,6 @@
 //! What the ledger keeps of each wallet, key, event, market and order.
 
-use crate::catalog::Closing;
+use crate::catalog::{Closing, Life};
 use crate::domain::amount::ONE;
 use crate::domain::{
     Address, ApiKey, Collateral, ConditionId, FeeSchedule, ItemKind, MarketNo, Mode, OrderFields, OrderId,
@@ -131,6 +131,16 @@ impl MarketRow {
                 Closing::Ended => Some(self.over.unwrap_or(time)),
                 Closing::Unsaid => self.over,
             };
+        }
+    }
+
+    /// How far it is, as the catalog sees it.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        match self.over {
+            Some(since) => Life::Over(since),
+            None if self.mode.is_closed() => Life::Listed,
+            None => Life::Open,
         }
     }
 

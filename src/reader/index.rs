@@ -268,7 +268,7 @@ impl Index {
 
     fn note_mode(&mut self, ledger: &Ledger, market: MarketNo) {
         let row = ledger.market(market).expect("the ledger applied this record");
-        self.catalog.set_over(market.0, row.over);
+        self.catalog.set_life(market.0, row.life());
         self.note_restriction(market, row.mode);
     }
 
@@ -464,7 +464,7 @@ impl Texts for Ledger {
 
 /// What the catalog needs of a market's row.
 fn entry(row: &MarketRow) -> MarketEntry {
-    MarketEntry { id: row.market_id, event: row.event, added: row.added, over: row.over }
+    MarketEntry { id: row.market_id, event: row.event, added: row.added, life: row.life() }
 }
 
 /// The mean of prices weighted by shares, rounded against the taker to a millionth: a trade at one

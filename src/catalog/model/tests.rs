@@ -30,9 +30,9 @@ struct Words {
 enum Act {
     AddEvent(Words),
     ChangeEvent(usize, Words),
-    AddMarket(Words, Option<usize>, Option<TimeMs>),
+    AddMarket(Words, Option<usize>, Life),
     ChangeMarket(usize, Words, Option<usize>),
-    End(usize, Option<TimeMs>),
+    Stand(usize, Life),
     Trade(usize, u64, u32),
     Rest(usize, u32),
     PutTag(usize, u8),
@@ -68,9 +68,9 @@ fn words() -> impl Strategy<Value = Words> {
         })
 }
 
-/// Since when a market is over, if it is.
-fn over() -> impl Strategy<Value = Option<TimeMs>> {
-    prop::option::of((1_u64..40).prop_map(TimeMs))
+/// Where a market stands.
+fn life() -> impl Strategy<Value = Life> {
+    prop_oneof![Just(Life::Open), Just(Life::Listed), (1_u64..40).prop_map(|since| Life::Over(TimeMs(since))),]
 }
 
 fn act() -> impl Strategy<Value = Act> {
@@ -78,11 +78,11 @@ fn act() -> impl Strategy<Value = Act> {
     prop_oneof![
         3 => words().prop_map(Act::AddEvent),
         2 => (place.clone(), words()).prop_map(|(at, words)| Act::ChangeEvent(at, words)),
-        5 => (words(), prop::option::of(place.clone()), over())
-            .prop_map(|(words, event, over)| Act::AddMarket(words, event, over)),
+        5 => (words(), prop::option::of(place.clone()), life())
+            .prop_map(|(words, event, life)| Act::AddMarket(words, event, life)),
         2 => (place.clone(), words(), prop::option::of(place.clone()))
             .prop_map(|(at, words, event)| Act::ChangeMarket(at, words, event)),
-        1 => (place.clone(), over()).prop_map(|(at, over)| Act::End(at, over)),
+        1 => (place.clone(), life()).prop_map(|(at, life)| Act::Stand(at, life)),
         2 => (place.clone(), 0_u64..3 * DAY_MS, 0_u32..1_000_000)
             .prop_map(|(at, ago, volume)| Act::Trade(at, ago, volume)),
         1 => (place.clone(), any::<u32>()).prop_map(|(at, rests)| Act::Rest(at, rests)),
@@ -182,9 +182,15 @@ struct PlainMarket {
     text: String,
     id: u64,
     event: Option<u32>,
-    over: Option<TimeMs>,
+    life: Life,
     trades: Vec<(TimeMs, u64)>,
     resting: u128,
+}
+
+impl PlainMarket {
+    fn over(&self) -> Option<TimeMs> {
+        if let Life::Over(since) = self.life { Some(since) } else { None }
+    }
 }
 
 impl Texts for Plain {
@@ -221,13 +227,13 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
                 plain.events[at] = words.event(at, Some(&id));
                 catalog.put_event(number(at), &plain);
             }
-            Act::AddMarket(words, event, over) => {
+            Act::AddMarket(words, event, life) => {
                 let event = event_at(&plain, event);
                 let id = u64::from(words.id) * 100 + plain.markets.len() as u64;
                 let text = words.market(plain.markets.len());
                 let (trades, resting) = (Vec::new(), 0);
-                plain.markets.push(PlainMarket { text, id, event, over: *over, trades, resting });
-                let entry = MarketEntry { id, event, added: TimeMs(1), over: *over };
+                plain.markets.push(PlainMarket { text, id, event, life: *life, trades, resting });
+                let entry = MarketEntry { id, event, added: TimeMs(1), life: *life };
                 catalog.add_market(&entry, &plain);
             }
             Act::PutTag(at, tag) => {
@@ -248,10 +254,10 @@ fn done(acts: &[Act]) -> (Catalog, Plain) {
                 plain.markets[at].event = event;
                 catalog.put_market_text(number(at), event, &plain);
             }
-            Act::End(at, over) => {
+            Act::Stand(at, life) => {
                 let at = at % plain.markets.len();
-                plain.markets[at].over = *over;
-                catalog.set_over(number(at), *over);
+                plain.markets[at].life = *life;
+                catalog.set_life(number(at), *life);
             }
             Act::Trade(at, later, volume) => {
                 let at = at % plain.markets.len();
@@ -335,8 +341,8 @@ impl Plain {
         Row {
             number: number(at),
             id: market.id,
-            closed: market.over.is_some(),
-            closing: market.over,
+            closed: market.over().is_some(),
+            closing: market.over(),
             volume: millionths(&text) + market.trades.iter().map(|(_, volume)| volume).sum::<u64>(),
             day: day.map(|(_, volume)| volume).sum(),
             liquidity: in_millionths(market.resting),
@@ -361,12 +367,13 @@ impl Plain {
         let traded: u64 =
             markets.iter().flat_map(|market| &self.markets[*market].trades).map(|(_, volume)| volume).sum();
         let all_closed = rows.iter().all(|row| row.closed);
+        let is_open = markets.iter().any(|market| self.markets[*market].life == Life::Open);
         let imported: u64 = rows.iter().map(|row| millionths(&row.text)).sum();
         let resting: u128 = markets.iter().map(|market| self.markets[*market].resting).sum();
         Row {
             number: number(at),
             id: text["id"].as_str().expect("an id").parse().expect("a number"),
-            closed: if rows.is_empty() { text["closed"] == true } else { all_closed },
+            closed: (!rows.is_empty() && all_closed) || (text["closed"] == true && !is_open),
             closing: rows.iter().filter(|_| all_closed).filter_map(|row| row.closing).max(),
             volume: text["volume"].as_u64().map_or(imported, |volume| volume * 1_000_000) + traded,
             day: rows.iter().map(|row| row.day).sum(),
@@ -385,6 +392,15 @@ impl Plain {
 
 proptest! {
     #[test]
+    fn what_is_kept_for_lists_is_what_the_rows_say(acts in prop::collection::vec(act(), 0..40)) {
+        let (catalog, plain) = done(&acts);
+        let mut noted = catalog.clone();
+        (0..number(plain.events.len())).for_each(|event| noted.note_event(event));
+        (0..number(plain.markets.len())).for_each(|market| noted.note_market(market));
+        prop_assert_eq!(noted, catalog);
+    }
+
+    #[test]
     fn a_catalog_built_from_the_last_texts_shows_the_same(acts in prop::collection::vec(act(), 0..40)) {
         let (followed, plain) = done(&acts);
         let mut built = Catalog::default();
@@ -395,8 +411,8 @@ proptest! {
             built.put_event(at, &plain);
         }
         for (at, market) in plain.markets.iter().enumerate() {
-            let (id, event, over) = (market.id, market.event, market.over);
-            built.add_market(&MarketEntry { id, event, added: TimeMs(1), over }, &plain);
+            let (id, event, life) = (market.id, market.event, market.life);
+            built.add_market(&MarketEntry { id, event, added: TimeMs(1), life }, &plain);
             built.set_resting(number(at), market.resting);
             market.trades.iter().for_each(|(time, volume)| built.trade(number(at), *time, *volume));
         }

@@ -4,7 +4,7 @@ mod random;
 
 use super::words::{self, Edits, Wanted};
 use super::{EventText, Filter, Found, Hit, MarketText, Query, Search, TagText, Weight};
-use crate::catalog::{Catalog, Column, Direction, MarketEntry, Source, event_key};
+use crate::catalog::{Catalog, Column, Direction, Life, MarketEntry, Source, event_key};
 use crate::domain::{ItemKind, TimeMs};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -82,6 +82,10 @@ fn put<T>(all: &mut Vec<T>, number: u32, value: T) {
     }
 }
 
+const fn life(closed: bool) -> Life {
+    if closed { Life::Over(NOW) } else { Life::Open }
+}
+
 impl World {
     fn put_event(&mut self, event: u32, text: Value) {
         self.kept.0.insert(Source::Event(event), text.to_string());
@@ -99,11 +103,11 @@ impl World {
         self.kept.0.insert(Source::Market(market), text.to_string());
         let market_id = 1_000 + u64::from(market);
         if self.texts.markets.len() == market as usize {
-            let entry = MarketEntry { id: market_id, event, added: TimeMs(1), over: closed.then_some(NOW) };
+            let entry = MarketEntry { id: market_id, event, added: TimeMs(1), life: life(closed) };
             self.catalog.add_market(&entry, &self.kept);
         } else {
             self.catalog.put_market_text(market, event, &self.kept);
-            self.catalog.set_over(market, closed.then_some(NOW));
+            self.catalog.set_life(market, life(closed));
         }
         put(&mut self.texts.markets, market, (event, closed, text));
         let tags = self.catalog.market(market).tags();
@@ -126,7 +130,7 @@ impl World {
 
     fn close(&mut self, market: u32, closed: bool) {
         self.texts.markets[market as usize].1 = closed;
-        self.catalog.set_over(market, closed.then_some(NOW));
+        self.catalog.set_life(market, life(closed));
         self.tell();
     }
 
@@ -313,9 +317,12 @@ fn a_text_that_is_put_again_replaces_what_was_there() {
 }
 
 #[test]
-fn an_event_is_closed_if_it_says_so_or_if_all_its_markets_are() {
+fn an_event_is_closed_when_all_its_markets_are_whatever_its_text_says() {
     let mut world = Texts {
-        events: vec![json!({"id": "1", "title": "Tea", "volume": 2}), json!({"id": "2", "title": "Tea"})],
+        events: vec![
+            json!({"id": "1", "title": "Tea", "volume": 2, "closed": true}),
+            json!({"id": "2", "title": "Tea"}),
+        ],
         markets: vec![(Some(0), false, json!({"question": "a"})), (Some(0), true, json!({"question": "b"}))],
         ..Texts::default()
     }
