@@ -42,11 +42,12 @@ use crate::registry::{Registry, RegistryWriter};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// What makes one exchange's names and credentials its own.
+/// What makes an exchange's names and credentials its own.
 #[derive(Clone, Debug)]
 pub struct Identity {
-    /// The data directory's uuid: ids of operator-made markets come from it.
-    pub uuid: [u8; 16],
+    /// Random bytes of this start: conditions of operator-made markets come from them, so that none is that of a market
+    /// which a history that is gone had.
+    pub start: [u8; 16],
     /// The secret that credentials are derived from.
     pub master: MasterSecret,
     /// The chain that signatures name.

@@ -1,10 +1,12 @@
 //! Events and markets: rows of an import, or made by the operator.
 //!
-//! Names that a row does not bring are made here, from the exchange's uuid and the market's number:
+//! Names that a row does not bring are made here, from bytes of this start and the market's number. A backup that is put
+//! in the directory's place gives numbers again, and with them numeric ids, but to no other market the condition and the
+//! tokens that clients signed for:
 //!
 //! | name | made as |
 //! |---|---|
-//! | question id | keccak(uuid, 16 bytes \| market number, 4 bytes big-endian) |
+//! | question id | keccak(random bytes of this start, 16 \| market number, 4 bytes big-endian) |
 //! | condition id | keccak(question id \| 0x02), 2 being the number of outcomes |
 //! | token i | keccak(condition id \| i), one byte |
 //! | numeric id | the next free one from 1,000,000,000 |
@@ -103,7 +105,7 @@ impl Registrar {
     #[must_use]
     pub fn next_market_names(&self) -> MarketNames {
         let number = self.registry().market_count().to_be_bytes();
-        let question = keccak(&[&self.identity.uuid[..], &number[..]].concat());
+        let question = keccak(&[&self.identity.start[..], &number[..]].concat());
         let condition = condition_of(&question);
         MarketNames { market_id: self.next_market_id, question, condition, tokens: tokens_of(&condition) }
     }

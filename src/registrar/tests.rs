@@ -101,7 +101,7 @@ impl Rig {
 }
 
 fn identity() -> Identity {
-    Identity { uuid: [9; 16], master: MasterSecret::new(&[1; 32]), chain: Chain::Amoy }
+    Identity { start: [9; 16], master: MasterSecret::new(&[1; 32]), chain: Chain::Amoy }
 }
 
 fn address(byte: u8) -> Address {

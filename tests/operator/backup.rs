@@ -123,3 +123,26 @@ fn a_backup_of_a_running_exchange_is_that_moment_and_tells_no_later_one() {
         assert!(journal("verify", &plan.data_dir()).ends_with("good\n"));
     }
 }
+
+#[test]
+fn an_order_signed_for_a_market_that_is_lost_is_good_for_no_other() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path());
+    let backup = folder.path().join("backup");
+    let exchange = plan.start();
+    let mut client = Client::new(&exchange);
+    exchange.operator(&["snapshot"]);
+    back_up(&plan.data_dir(), &backup);
+    let rain = exchange.market("Does it rain?");
+    let order = client.trader.sign(&Wish::buy(token(&rain.tokens[0]), 1_000, 10_000_000));
+    assert_eq!(client.post(&exchange, &order)["status"], "live");
+    exchange.stop();
+    restore(&plan, &backup);
+
+    let exchange = plan.start();
+    let bank = exchange.market("Does the bank fail?");
+    assert!(bank.condition != rain.condition && bank.tokens.iter().all(|token| !rain.tokens.contains(token)));
+    assert_eq!(client.post(&exchange, &order)["code"], "token_unknown");
+    exchange.stop();
+    assert!(journal("verify", &plan.data_dir()).ends_with("good\n"));
+}

@@ -179,7 +179,7 @@ fn give_roles(
     let plan = &shared.plan;
     let shards = plan.topology.shards;
     let State { registry, writer, cells, log, segments, reader, end, master, exchange, stream_ids } = state;
-    let identity = Identity { uuid: exchange, master: master.clone(), chain: caller::chain(plan) };
+    let identity = Identity { start: secret::random()?, master: master.clone(), chain: caller::chain(plan) };
     let ledger = reader.ledger();
     let mut registrar =
         Registrar::new(ledger, writer, Arc::clone(&log), Arc::clone(&cells), identity, shards);
@@ -477,8 +477,6 @@ pub(crate) fn journal_failed(shared: &Shared, log: &Log) -> bool {
 }
 
 fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> {
-    let mut secret = [0; 8];
-    getrandom::fill(&mut secret).map_err(|fault| format!("no randomness: {fault}"))?;
     let limits = &plan.limits;
     Ok(ShardSettings {
         shard,
@@ -492,7 +490,7 @@ fn shard_settings(plan: &Plan, shard: ShardNo) -> Result<ShardSettings, String> 
         accounts_per_wallet_max: limits.positions_per_wallet_max,
         markets_max: limits.markets_max,
         books_bytes: limits.books_bytes,
-        secret: u64::from_le_bytes(secret) | 1,
+        secret: u64::from_le_bytes(secret::random()?) | 1,
     })
 }
 

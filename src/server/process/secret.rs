@@ -47,9 +47,14 @@ fn token_in(path: &Path) -> Result<String, String> {
 
 /// 16 hex digits that nobody has had before.
 pub(crate) fn random_hex() -> Result<String, String> {
-    let mut bytes = [0; 8];
+    random::<8>().map(|bytes| hex_digits(&bytes))
+}
+
+/// Bytes that nobody has had before.
+pub(super) fn random<const BYTES: usize>() -> Result<[u8; BYTES], String> {
+    let mut bytes = [0; BYTES];
     getrandom::fill(&mut bytes).map_err(|fault| format!("no randomness: {fault}"))?;
-    Ok(hex_digits(&bytes))
+    Ok(bytes)
 }
 
 pub(super) fn hex_digits(bytes: &[u8]) -> String {
