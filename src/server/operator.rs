@@ -8,7 +8,7 @@
 //! | `request` | routes and bodies: bytes in, an [`request::Asked`] or a refusal out |
 //! | `desk` | markets, events and wallets as the operator names them |
 //! | `books` | books as the console shows them |
-//! | `act`, `market_acts`, `intake` | what requests do: in general, to a market, to import |
+//! | `act`, `market_acts`, `intake` | what requests do: in general, to a market, one after another what adds markets |
 //! | `client` | a small HTTP client for loopback |
 //! | `market`, `account`, `import` | the commands that talk to a running exchange |
 //! | `terminal` | how other people's texts are printed |

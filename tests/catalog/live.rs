@@ -3,6 +3,7 @@
 
 use crate::common::column;
 use crate::common::trader::{KEYS, Trader, Wish, token};
+use crate::common::wire::{Connection, request};
 use crate::site::Site;
 use outcry::domain::Side;
 use serde_json::{Value, json};
@@ -170,6 +171,28 @@ fn fees_are_shown_as_they_are_charged_here() {
 }
 
 #[test]
+fn markets_of_one_question_that_are_made_at_once_get_slugs_of_their_own() {
+    let mut site = Site::dev();
+    let body = json!({"question": "Is it here?"}).to_string();
+    let ask = request("POST", "/markets", "", body.as_bytes());
+    let mut operators = [(); 2].map(|()| Connection::open(site.exchange.admin));
+    for operator in &mut operators {
+        operator.send(&ask.repeat(3)).unwrap();
+    }
+    let mut slugs = Vec::new();
+    for operator in &mut operators {
+        for _ in 0..3 {
+            let id = operator.answer().unwrap().json()["marketId"].to_string();
+            let slug = site.read(&format!("/markets/{id}"))["slug"].as_str().unwrap().to_owned();
+            slugs.push(slug.replace(&id, "ID"));
+        }
+    }
+    slugs.sort();
+    assert_eq!(slugs, [&["is-it-here"][..], &["is-it-here-ID"; 5]].concat());
+    site.exchange.stop();
+}
+
+#[test]
 fn the_operators_own_market_is_in_the_catalog() {
     let mut site = Site::dev();
     assert!(site.import(&rows()).0);
@@ -179,6 +202,9 @@ fn the_operators_own_market_is_in_the_catalog() {
         ("雨?", &[], "雨"),
         ("???", &[], "{}"),
         ("Q702", &[], "q702-{}"),
+        // An event has it: another market's, or its own.
+        ("Both?", &[], "both-{}"),
+        ("Both?", &["--event", "both"], "both"),
     ]
     .into_iter()
     .map(|(question, more, slug)| {
@@ -202,7 +228,7 @@ fn the_operators_own_market_is_in_the_catalog() {
             assert!(crate::is_date(&market[*name]), "{name} of {market}");
         }
     }
-    assert_eq!(site.read("/events/500")["markets"].as_array().unwrap().len(), 3);
+    assert_eq!(site.read("/events/500")["markets"].as_array().unwrap().len(), 4);
     site.exchange.stop();
 }
 

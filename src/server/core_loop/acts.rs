@@ -132,7 +132,7 @@ fn answer(core: &mut CoreLoop, job: ActJob, said: Said) {
         Purpose::Operator(pending) => {
             admin::finish(core, pending, &said, at);
         }
-        Purpose::Import(pending) => {
+        Purpose::Addition(pending) => {
             admin::finish(core, pending, &said, at);
             intake::ended(core, at);
         }

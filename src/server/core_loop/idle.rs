@@ -202,7 +202,7 @@ impl CoreLoop {
 
     /// How long the loop sleeps at most if nobody rings.
     fn nap_ms(&self) -> u64 {
-        let nap = if self.desk.imports.waits_for_room() {
+        let nap = if self.desk.additions.waits_for_room() {
             ROOM_NAP
         } else if self.follows.reading().is_some_and(Reading::waits) {
             READ_NAP

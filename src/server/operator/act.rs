@@ -65,7 +65,9 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
         }
         Asked::Snapshot => return snapshot(core, pending),
         Asked::Import => return intake::begin(core, pending, body).map(|()| Next::Sent),
-        Asked::NewMarket(market) => (REGISTRAR_LOOP, Binding::Nobody, market_acts::new_market(core, market)?),
+        Asked::NewMarket(market) => {
+            return intake::begin_market(core, pending, market).map(|()| Next::Sent);
+        }
         Asked::SetMarketMode(market, mode) => {
             let place = find(core, market)?;
             (place.shard_loop, Binding::EveryShard, market_acts::set_mode(place, mode))

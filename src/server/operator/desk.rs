@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use super::intake::Imports;
+use super::intake::Additions;
 use super::request::{MarketName, Refusal};
 use crate::catalog::event_key;
 use crate::domain::{Address, ConditionId, ItemKind, MarketNo, Outcome, Payout, ShardNo, WalletKind};
@@ -28,8 +28,8 @@ pub(crate) struct Desk {
     items_seen: usize,
     conditions: HashMap<ConditionId, MarketNo>,
     ids: HashMap<u64, MarketNo>,
-    /// Imports that were read and are not done.
-    pub(crate) imports: Imports,
+    /// Imports and new markets that were read and are not done.
+    pub(crate) additions: Additions,
 }
 
 impl Desk {

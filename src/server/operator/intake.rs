@@ -1,10 +1,11 @@
 //! An import on its way into the exchange: what each row changes is decided against the ledger on
 //! the reader's loop, then done by the registrar in pieces, so that orders go on in between.
 //!
-//! Requests are done one after the other, in the order in which they came, whatever connection they came on, and each
-//! is decided against what the one before it left. What somebody else has added since is judged again by the registrar,
-//! which refuses what came twice. When the log has no room for more, the one that is under way waits for it
-//! ([`ROOM_WAIT_MS`]). An import that was refused for want of room can be sent again as it is.
+//! Imports and markets that the operator makes are done one after the other, in the order in which they came, whatever
+//! connection they came on, and each is decided against what the one before it left: two markets of one question get two
+//! slugs. What somebody else has added since is judged again by the registrar, which refuses what came twice. When the
+//! log has no room for more, the import that is under way waits for it ([`ROOM_WAIT_MS`]). One that was refused for want
+//! of room can be sent again as it is.
 //!
 //! A market's text is written **last**, after its tick, its closing and its result. A process that
 //! dies in between leaves the old text, so the next import finds the row new and does the rest.
@@ -14,7 +15,8 @@ use std::collections::VecDeque;
 use super::act::{self, said};
 use super::admin::Pending;
 use super::desk::{self, Place};
-use super::request::Refusal;
+use super::market_acts;
+use super::request::{self, Refusal};
 use crate::catalog::{
     Import, ImportedEvent, ImportedItem, ImportedMarket, KnownMarket, LIVE_RESULT, LIVE_TICK, MarketStep,
     MarketUpdate, Refused, TextStep, kept_result, kept_tick, market_step, text_step,
@@ -104,10 +106,16 @@ const UPDATED: usize = 1;
 const UNCHANGED: usize = 2;
 const OLDER: usize = 3;
 
-/// Imports that were read and are not done; they are on the reader's loop.
+/// What adds events and markets.
+enum Addition {
+    Import(Box<Import>),
+    Market(request::NewMarket),
+}
+
+/// Imports and new markets that were read and are not done; they are on the reader's loop.
 #[derive(Default)]
-pub(crate) struct Imports {
-    waiting: VecDeque<(Pending, Import)>,
+pub(crate) struct Additions {
+    waiting: VecDeque<(Pending, Addition)>,
     is_one_under_way: bool,
     /// The position of the log at which the last one was done.
     done_at: Position,
@@ -115,81 +123,105 @@ pub(crate) struct Imports {
     short_of_room: Option<(Box<ActJob>, u64)>,
 }
 
-impl std::fmt::Debug for Imports {
+impl std::fmt::Debug for Additions {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Imports").field("waiting", &self.waiting.len()).finish_non_exhaustive()
+        out.debug_struct("Additions").field("waiting", &self.waiting.len()).finish_non_exhaustive()
     }
 }
 
-impl Imports {
+impl Additions {
     /// True if the one under way waits for room in the log.
     pub(crate) const fn waits_for_room(&self) -> bool {
         self.short_of_room.is_some()
     }
 }
 
-/// Imports that wait for the one under way: a connection's worth of requests.
+/// Those that wait for the one under way: a connection's worth of requests.
 const WAITING_MAX: usize = OPEN_MAX;
 
 /// How long an import waits for room at most; then it is refused as busy.
 const ROOM_WAIT_MS: u64 = 10_000;
 
-/// Takes in what `body` holds, after the imports that came before.
+/// Takes in what `body` holds, after the imports and markets that came before.
 pub(super) fn begin(core: &mut CoreLoop, pending: Pending, body: &[u8]) -> Result<(), Refusal> {
-    if core.desk.imports.waiting.len() == WAITING_MAX {
-        return Err(Refusal::new(503, "busy", "", "", "enough imports wait for their turn; try again"));
-    }
-    act::room(core, REGISTRAR_LOOP)?;
+    may_wait(core)?;
     let import = Import::read(body, &core.shared.plan.market_defaults).map_err(|fault| {
         Refusal::new(400, "invalid_file", "body", &fault.to_string(), "Gamma JSON: events or markets")
     })?;
-    core.desk.imports.waiting.push_back((pending, import));
-    send_next(core);
+    wait(core, pending, Addition::Import(Box::new(import)));
     Ok(())
 }
 
-/// The import under way is done, and the log has all of it before `at`.
-pub(in crate::server) fn ended(core: &mut CoreLoop, at: Position) {
-    core.desk.imports.is_one_under_way = false;
-    core.desk.imports.done_at = at;
+/// Makes a market, after the imports and markets that came before it.
+pub(super) fn begin_market(
+    core: &mut CoreLoop,
+    pending: Pending,
+    market: request::NewMarket,
+) -> Result<(), Refusal> {
+    may_wait(core)?;
+    wait(core, pending, Addition::Market(market));
+    Ok(())
 }
 
-/// Begins with the next import, once the reader's state has all of the last one. Returns whether it did.
+fn may_wait(core: &CoreLoop) -> Result<(), Refusal> {
+    if core.desk.additions.waiting.len() == WAITING_MAX {
+        let words = "enough imports and new markets wait for their turn; try again";
+        return Err(Refusal::new(503, "busy", "", "", words));
+    }
+    act::room(core, REGISTRAR_LOOP)
+}
+
+fn wait(core: &mut CoreLoop, pending: Pending, addition: Addition) {
+    core.desk.additions.waiting.push_back((pending, addition));
+    send_next(core);
+}
+
+/// The one under way is done, and the log has all of it before `at`.
+pub(in crate::server) fn ended(core: &mut CoreLoop, at: Position) {
+    core.desk.additions.is_one_under_way = false;
+    core.desk.additions.done_at = at;
+}
+
+/// Begins with the next one, once the reader's state has all of the last one. Returns whether it did.
 fn send_next(core: &mut CoreLoop) -> bool {
-    let imports = &core.desk.imports;
+    let additions = &core.desk.additions;
     let applied = core.follows.reading().map_or(Position(0), Reading::applied);
-    if imports.is_one_under_way || applied < imports.done_at {
+    if additions.is_one_under_way || applied < additions.done_at {
         return false;
     }
-    let Some((pending, import)) = core.desk.imports.waiting.pop_front() else {
+    let Some((pending, addition)) = core.desk.additions.waiting.pop_front() else {
         return false;
     };
-    core.desk.imports.is_one_under_way = true;
+    core.desk.additions.is_one_under_way = true;
     desk::look(core);
-    let errand = errand(plan(core, &import));
+    let errand = match addition {
+        Addition::Import(import) => errand(plan(core, &import)),
+        Addition::Market(market) => market_acts::new_market(core, market)
+            .unwrap_or_else(|refusal| Box::new(move |_, _| Report::Answer(refusal.said()))),
+    };
     acts::send(
         core,
         REGISTRAR_LOOP,
-        Box::new(ActJob::new(Purpose::Import(pending), Binding::Nobody, errand)),
+        Box::new(ActJob::new(Purpose::Addition(pending), Binding::Nobody, errand)),
     );
     true
 }
 
-/// Goes on with imports, if there is something to go on with. Returns whether it did.
+/// Goes on with imports and new markets, if there is something to go on with. Returns whether it did.
 pub(in crate::server) fn go_on_importing(core: &mut CoreLoop) -> bool {
     look_for_room(core) || send_next(core)
 }
 
 /// The import under way goes on when the log has room.
 pub(in crate::server) fn wait_for_room(core: &mut CoreLoop, job: Box<ActJob>) {
-    assert!(core.desk.imports.is_one_under_way, "only the import under way comes here");
-    core.desk.imports.short_of_room = Some((job, core.elapsed_ms + ROOM_WAIT_MS));
+    assert!(core.desk.additions.is_one_under_way, "only the import under way comes here");
+    core.desk.additions.short_of_room = Some((job, core.elapsed_ms + ROOM_WAIT_MS));
 }
 
 /// Resumes the import under way if there is room, or refuses it if its time is over. Returns
 /// whether it did either.
 fn look_for_room(core: &mut CoreLoop) -> bool {
-    let Some((_, until_ms)) = &core.desk.imports.short_of_room else {
+    let Some((_, until_ms)) = &core.desk.additions.short_of_room else {
         return false;
     };
     let is_over = *until_ms <= core.elapsed_ms;
@@ -201,7 +233,7 @@ fn look_for_room(core: &mut CoreLoop) -> bool {
     if !is_over && !has_room {
         return false;
     }
-    let (job, _) = core.desk.imports.short_of_room.take().expect("just seen");
+    let (job, _) = core.desk.additions.short_of_room.take().expect("just seen");
     if has_room {
         acts::send(core, REGISTRAR_LOOP, job);
     } else {

@@ -143,7 +143,7 @@ fn redeem_of(trade: &Trade, wallet: WalletNo, place: &Place) -> UserAct {
     }
 }
 
-/// Makes a market of the operator's own.
+/// Makes a market of the operator's own, whose slug no other has, nor an event that does not hold it.
 pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, Refusal> {
     let event = match &market.event {
         None => None,
@@ -156,8 +156,10 @@ pub(super) fn new_market(core: &CoreLoop, market: NewMarket) -> Result<Errand, R
     let group = text.and_then(NegRisk::of_event);
     let defaults = core.shared.plan.market_defaults;
     let slug = slug_of(&market.question);
-    let needs_number =
-        slug.is_empty() || desk::reader(core).catalog().markets_by_slug(&slug).next().is_some();
+    let catalog = desk::reader(core).catalog();
+    let needs_number = slug.is_empty()
+        || catalog.markets_by_slug(&slug).next().is_some()
+        || catalog.events_by_slug(&slug).any(|other| Some(other) != event);
     Ok(Box::new(move |trade, now| {
         let registrar = trade.own_registrar();
         let names = registrar.next_market_names();
@@ -260,7 +262,7 @@ fn text_of(
     String::from_utf8(out).expect("the writer writes text")
 }
 
-/// The slug of a market whose question makes none, or one that another market has.
+/// The slug of a market whose question makes none, or one that somebody else has.
 fn numbered(slug: &str, market_id: u64) -> String {
     if slug.is_empty() { market_id.to_string() } else { format!("{slug}-{market_id}") }
 }

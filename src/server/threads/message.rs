@@ -181,8 +181,8 @@ pub(crate) enum Purpose {
     Reader(Box<ReadJob>),
     /// The operator.
     Operator(Pending),
-    /// The operator, whose next import begins after this one.
-    Import(Pending),
+    /// The operator, whose next import or new market begins after this one.
+    Addition(Pending),
     /// An order of this loop, which had to link its wallet first.
     Order(Ticket),
     /// A key-holder, whose request is under way on this loop.
