@@ -5,7 +5,7 @@ use super::fields::Fields;
 use super::market::{ImportedMarket, takes_no_orders};
 use super::number::decimal;
 use super::{Moment, Refused};
-use crate::domain::{FeeSchedule, Mode, Payout, Shares, Tick, TokenId, Word};
+use crate::domain::{FeeSchedule, Mode, Outcome, Payout, Shares, Tick, TokenId, Word};
 use std::cmp::Ordering;
 
 /// What the text of an imported event or item changes.
@@ -206,8 +206,8 @@ fn kept(known: &KnownMarket<'_>, market: &ImportedMarket, said: &Fields<'_>) -> 
 
 /// As [`kept`], for a result that a live market waits for: told each time the row comes, as nobody is paid until then.
 fn untaken_result(known: &KnownMarket<'_>, market: &ImportedMarket) -> Option<Refused> {
-    let waits = known.is_live && known.mode != Mode::Resolved && market.payout.is_some();
-    waits.then(|| kept_result(&market.row(), LIVE_RESULT))
+    let waits = known.is_live && known.mode != Mode::Resolved;
+    market.payout.filter(|_| waits).map(|payout| kept_result(&market.row(), payout, LIVE_RESULT))
 }
 
 /// As [`kept`], for the id and the tokens, by which people and orders name the market.
@@ -246,8 +246,9 @@ pub(crate) fn kept_tick(row: &str, tick: Tick, why: &'static str) -> Refused {
 }
 
 /// The report on a row whose market does not take its result.
-pub(crate) fn kept_result(row: &str, why: &'static str) -> Refused {
-    Refused::new(row, RESULT, "a result", why)
+pub(crate) fn kept_result(row: &str, payout: Payout, why: &'static str) -> Refused {
+    let [yes, no] = [Outcome::Zero, Outcome::One].map(|outcome| decimal(payout.per_share(outcome).into(), 6));
+    Refused::new(row, RESULT, &format!(r#"["{yes}","{no}"]"#), why)
 }
 
 #[cfg(test)]

@@ -416,8 +416,8 @@ fn a_changed_file_updates_text_and_flags_and_never_a_live_market() {
     let MarketStep::Update(update) = market_step(&live, &changed, Some(3)) else {
         panic!("it changed");
     };
-    let fields: Vec<_> = update.kept.iter().map(|kept| kept.field).collect();
-    assert_eq!(fields, ["orderPriceMinTickSize", "outcomePrices"]);
+    let told: Vec<_> = update.kept.iter().map(|kept| (kept.field, &*kept.got)).collect();
+    assert_eq!(told, [("orderPriceMinTickSize", "0.001"), ("outcomePrices", r#"["1","0"]"#)]);
     let expected = MarketUpdate {
         text,
         event: Some(3),
@@ -447,7 +447,7 @@ fn the_same_text_ends_a_market_that_goes_on_and_does_nothing_else() {
     let payout = Payout::new(0);
     // What a live market does not take is told each time.
     let waits = |closes| {
-        let kept = vec![kept_result("market 1", LIVE_RESULT)];
+        let kept = vec![kept_result("market 1", payout.expect("a payout"), LIVE_RESULT)];
         MarketStep::Update(MarketUpdate { closes, kept, ..MarketUpdate::default() })
     };
     for (row_says, mode, is_live, step) in [

@@ -99,7 +99,8 @@ fn a_result_that_a_live_market_did_not_take_is_taken_once_nothing_rests() {
     let over = json!({
         "closed": true, "outcomePrices": "[\"1\", \"0\"]", "updatedAt": "2026-01-02T00:00:00Z"
     });
-    let kept = "not taken: market 701: outcomePrices: got a result; allowed: the operator's word on a live market: market resolve";
+    let kept = "not taken: market 701: outcomePrices: got [\"1\",\"0\"]; allowed: the operator's word on a live market: \
+                market resolve";
     assert_eq!(told(&site, &over), [UPDATED, kept]);
     assert_eq!(state(&site), "closed 0.01");
     assert_eq!(told(&site, &over), [UNCHANGED, kept], "its order rests still");

@@ -453,7 +453,7 @@ impl Change {
         if let Some(payout) = self.payout {
             let done =
                 if is_live { Ok(Some(LIVE_RESULT)) } else { refusal_of(shard.resolve(now, market, payout)) };
-            kept.extend(done?.map(|why| kept_result(&self.row, why)));
+            kept.extend(done?.map(|why| kept_result(&self.row, payout, why)));
         }
         if self.closes && (is_live || self.payout.is_none()) {
             let done = refusal_of(shard.set_mode(now, market, Mode::Closed));
