@@ -127,7 +127,7 @@ fn what_is_wrong_is_named_with_what_is_allowed() {
         (&["market", "create", "?", "--min-size", "-1"], "minSize: got -1; allowed:"),
         (&["market", "tick", "900000001", "-0.01"], "tick: got -0.01; allowed: 0.1, 0.01,"),
         (&["account", "credit", FIRST, "0.0000001"], "amount: got 0.0000001; allowed:"),
-        (&["account", "debit", FIRST, "1000000"], "amount: the wallet has less than 1000000"),
+        (&["account", "debit", FIRST, "1000000"], "amount: got 1000000; allowed: at most 100000, which"),
         (&["account", "debit", "0x0000000000000000000000000000000000000001", "1"], "is not known here"),
         (
             &["account", "link", FIRST, DEPOSIT],

@@ -90,6 +90,18 @@ impl Registrar {
         Ok(false)
     }
 
+    /// What there is to debit of a wallet now: its balance, or the fees that the shards have collected.
+    #[must_use]
+    pub fn available(&self, wallet: &Address) -> Collateral {
+        let Some(wallet) = self.registry().wallet_of(wallet) else {
+            return Collateral::ZERO;
+        };
+        match self.registry().wallet(wallet).kind {
+            WalletKind::Fee => Collateral((0..self.shards).map(|no| self.cells.fees(ShardNo(no)).0).sum()),
+            _ => self.cells.balance(wallet),
+        }
+    }
+
     /// Takes the amount out of a cell. A shard may have debited it for an order that it gives up and be about to give
     /// that back, so a cell that is short for the moment is asked again.
     fn take(&self, wallet: WalletNo, amount: Collateral) -> Result<(), Refusal> {

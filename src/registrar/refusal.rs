@@ -14,7 +14,7 @@ macro_rules! refusals {
             pub const ALL: &'static [Self] = &[ $( Self::$variant, )* ];
 
             /// The status, code and text of this refusal: the field, the value it had (`{got}`, filled
-            /// in by the answer's writer) and what is allowed.
+            /// in by the answer's writer, as is `{allowed}`) and what is allowed.
             #[must_use]
             pub const fn wire(self) -> Wire {
                 match self {
@@ -84,7 +84,7 @@ refusals! {
     AmountTooLarge = 400, "amount_too_large", "amount: {got} with what is credited already is more than 4611686018427.387904";
     /// A debit of more than the wallet has. What open buys would cost is no bar, unless it was set aside
     /// (`funding = "reserved"`): those that are not covered afterwards leave their books.
-    NotEnough = 409, "not_enough_balance", "amount: the wallet has less than {got}";
+    NotEnough = 409, "not_enough_balance", "amount: got {got}; allowed: at most {allowed}, which the wallet has";
     /// Orders on other shards were taking the wallet's money or giving it back; nothing was taken.
     BalanceInUse = 503, "balance_in_use", "amount: orders are using the wallet's balance now; try again";
     /// The reference stands for another credit or debit.

@@ -243,6 +243,11 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
         }
     }))
 }
+            Err(refusal @ registrar::Refusal::NotEnough) => {
+                let amounts = [amount, registrar.available(&wallet)];
+                let [got, allowed] = amounts.map(|amount| ShortText::millionths(amount.0));
+                refusal::report_within(refusal, got.as_str(), allowed.as_str())
+            }
 
 fn set_exchange_mode(mode: Mode) -> Errand {
     Box::new(move |trade, now| match trade.own_registrar().set_exchange_mode(now, mode) {

@@ -99,7 +99,12 @@ fn sections() -> Vec<Section> {
         ),
         section("reads", "Reads and streams", "An empty text names its field instead.", reads.collect()),
         section("http", "HTTP", "`bad_request` closes the connection.", malformed.chain(plain).collect()),
-        section("acts", "API keys, and the operator's acts", "`{got}` is what was named.", acts.collect()),
+        section(
+            "acts",
+            "API keys, and the operator's acts",
+            "`{got}` is what was named, `{allowed}` what there is.",
+            acts.collect(),
+        ),
     ]
 }
 

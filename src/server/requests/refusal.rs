@@ -59,6 +59,13 @@ pub(crate) fn report_of(refusal: Refusal, got: &str) -> Report {
     Report::Answer(said(&wire, &wire.error.replace("{got}", got), refusal.retry_after_s()))
 }
 
+/// The same, of a refusal whose words also name what would have been `allowed`; both are numbers.
+pub(crate) fn report_within(refusal: Refusal, got: &str, allowed: &str) -> Report {
+    let wire = refusal.wire();
+    let error = wire.error.replace("{got}", got).replace("{allowed}", allowed);
+    Report::Answer(said(&wire, &error, refusal.retry_after_s()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
