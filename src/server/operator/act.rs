@@ -215,6 +215,10 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
     };
     Ok(Box::new(move |trade, now| {
         let registrar = trade.own_registrar();
+        let wallet = wallet.unwrap_or_else(|| {
+            let registry = registrar.registry();
+            registry.wallet(registry.fee_wallet().expect("every start sees to it")).address
+        });
         let order = MoneyOrder { wallet, amount, reference: &reference, kind };
         let done = match direction {
             MoneyDirection::Credit => registrar.credit(now, &order),
@@ -239,15 +243,15 @@ fn money(movement: Movement) -> Result<Errand, Refusal> {
                 | registrar::Refusal::WalletOfOtherKind
                 | registrar::Refusal::WalletIsForFees),
             ) => refused(refusal, &hex(wallet.as_bytes())),
-            Err(refusal) => refused(refusal, ShortText::millionths(amount.0).as_str()),
-        }
-    }))
-}
             Err(refusal @ registrar::Refusal::NotEnough) => {
                 let amounts = [amount, registrar.available(&wallet)];
                 let [got, allowed] = amounts.map(|amount| ShortText::millionths(amount.0));
                 refusal::report_within(refusal, got.as_str(), allowed.as_str())
             }
+            Err(refusal) => refused(refusal, ShortText::millionths(amount.0).as_str()),
+        }
+    }))
+}
 
 fn set_exchange_mode(mode: Mode) -> Errand {
     Box::new(move |trade, now| match trade.own_registrar().set_exchange_mode(now, mode) {

@@ -11,7 +11,7 @@
 //! | `POST /markets/{market}/resolve` | `{"payout", "redeem"?}` |
 //! | `POST /markets/{market}/tick` | `{"tick"}` |
 //! | `POST /accounts/{wallet}/credit` | `{"amount", "ref"?, "kind"?}` |
-//! | `POST /accounts/{wallet}/debit` | `{"amount", "ref"?}`; of the fee wallet it pays out fees |
+//! | `POST /accounts/{wallet}/debit`, `/accounts/fees/debit` | `{"amount", "ref"?}`; of the fee wallet it pays out fees |
 //! | `POST /accounts/{wallet}/link` | `{"owner"}` |
 //! | `POST /accounts/{wallet}/freeze` | `{"frozen"?}` |
 //! | `POST /mode` | `{"mode"}` |
@@ -123,8 +123,8 @@ pub(crate) struct NewMarket {
 /// A credit or debit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Movement {
-    /// The wallet.
-    pub(crate) wallet: Address,
+    /// The wallet; `None` is that of the fees.
+    pub(crate) wallet: Option<Address>,
     /// In or out.
     pub(crate) direction: MoneyDirection,
     /// How much.
@@ -219,6 +219,7 @@ pub(crate) fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Ref
             new_market(&object(body, &["question", "outcomes", "tick", "minSize", "event"])?)
         }
         (Method::Post, ["markets", market, act]) => market_act(market_name(market)?, act, path, body),
+        (Method::Post, ["accounts", "fees", "debit"]) => movement(None, MoneyDirection::Debit, body),
         (Method::Post, ["accounts", wallet, act]) => account_act(address("wallet", wallet)?, act, path, body),
         (Method::Post, ["mode"]) => {
             let words = "open, post-only, cancel-only or closed";
@@ -273,18 +274,19 @@ fn market_act(market: MarketName, act: &str, path: &str, body: &[u8]) -> Result<
 }
 
 fn account_act(wallet: Address, act: &str, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
-    let direction = match act {
-        "credit" => MoneyDirection::Credit,
-        "debit" => MoneyDirection::Debit,
+    match act {
+        "credit" => movement(Some(wallet), MoneyDirection::Credit, body),
+        "debit" => movement(Some(wallet), MoneyDirection::Debit, body),
         "link" => {
             let owner = object(body, &["owner"])?.words("owner").unwrap_or_default();
-            return Ok(Asked::Link { wallet, owner: address("owner", &owner)? });
+            Ok(Asked::Link { wallet, owner: address("owner", &owner)? })
         }
-        "freeze" => {
-            return Ok(Asked::Freeze { wallet, frozen: flag(&object(body, &["frozen"])?, "frozen", true)? });
-        }
-        _ => return Err(no_route(path)),
-    };
+        "freeze" => Ok(Asked::Freeze { wallet, frozen: flag(&object(body, &["frozen"])?, "frozen", true)? }),
+        _ => Err(no_route(path)),
+    }
+}
+
+fn movement(wallet: Option<Address>, direction: MoneyDirection, body: &[u8]) -> Result<Asked, Refusal> {
     let is_credit = direction == MoneyDirection::Credit;
     let fields = object(body, if is_credit { &["amount", "ref", "kind"] } else { &["amount", "ref"] })?;
     let digits = fields.words("amount").unwrap_or_default();
@@ -465,7 +467,12 @@ mod tests {
                 panic!("money");
             };
             assert_eq!(movement.amount, Collateral(millionths), "{amount}");
+            assert!(movement.wallet.is_some());
         }
+        let Asked::Money(movement) = post("/accounts/fees/debit", r#"{"amount":"1"}"#) else {
+            panic!("money");
+        };
+        assert_eq!((movement.wallet, movement.direction), (None, MoneyDirection::Debit));
         let Asked::NewMarket(market) = post("/markets", r#"{"question":"Rain?","outcomes":["Wet","Dry"]}"#)
         else {
             panic!("a market");
@@ -502,6 +509,8 @@ mod tests {
             ("/clock", r#"{"advance_ms":31622400001}"#, "400 advance_ms: 31622400001"),
             ("/clock", r#"{"advance_ms":-31622400001}"#, "400 advance_ms: -31622400001"),
             ("/accounts/0x12/freeze", "", "400 wallet: 0x12"),
+            ("/accounts/fees/freeze", "", "400 wallet: fees"),
+            ("/accounts/fees/credit", r#"{"amount":"1"}"#, "400 wallet: fees"),
             (
                 "/accounts/0xF39Fd6e51aad88F6F4ce6aB8827279cffFb92266/freeze",
                 "",

@@ -321,7 +321,7 @@ pub enum AccountCommand {
         #[arg(long, value_enum)]
         kind: Option<CreditedKind>,
     },
-    /// Take collateral from a wallet; from the fee wallet, fees that were collected
+    /// Take collateral from a wallet; from `fees`, fees that were collected
     Debit(MoneyArgs),
     /// Link a deposit wallet to its owner
     Link {
