@@ -200,6 +200,12 @@ impl Answers {
     }
 }
 
+/// Whether a connection was lost on which a request may have gone out.
+fn was_cut(fault: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{BrokenPipe, ConnectionAborted, ConnectionReset, UnexpectedEof};
+    matches!(fault.kind(), UnexpectedEof | ConnectionReset | ConnectionAborted | BrokenPipe)
+}
+
 /// An answer of the server called `name`, if it is that of the operator's listener where somebody named it.
 fn told(answer: std::io::Result<Answer>, name: &str, is_named: bool) -> Result<Answer, String> {
     let answer = answer.map_err(|fault| match fault.kind() {
@@ -208,6 +214,7 @@ fn told(answer: std::io::Result<Answer>, name: &str, is_named: bool) -> Result<A
              listen.admin?",
             ANSWER_TIME.as_secs()
         ),
+        _ if was_cut(&fault) => format!("http://{name}: {fault}, so what was asked may be done or not"),
         _ => format!("http://{name}: {fault}"),
     })?;
     if is_named && answer.is_of_another_server() {
@@ -350,6 +357,26 @@ mod tests {
             let head = format!("HTTP/1.1 200 OK\r\n{line}\r\n");
             let fault = read_answer(&mut head.as_bytes(), &mut Vec::new()).expect_err("no body came");
             assert_eq!(fault.to_string(), said, "{line}");
+        }
+    }
+
+    #[test]
+    fn whoever_loses_the_connection_is_told_that_it_may_be_done() {
+        use std::io::ErrorKind;
+        for (kind, may_be_done) in [
+            (ErrorKind::TimedOut, true),
+            (ErrorKind::WouldBlock, true),
+            (ErrorKind::UnexpectedEof, true),
+            (ErrorKind::ConnectionReset, true),
+            (ErrorKind::BrokenPipe, true),
+            // Nothing was sent.
+            (ErrorKind::ConnectionRefused, false),
+            // Another program answered.
+            (ErrorKind::InvalidData, false),
+        ] {
+            let said = told(Err(kind.into()), "127.0.0.1:8081", true).expect_err("a fault");
+            assert!(said.starts_with("http://127.0.0.1:8081: "), "{said}");
+            assert_eq!(said.contains("so what was asked may be done or not"), may_be_done, "{said}");
         }
     }
 
