@@ -28,9 +28,9 @@
 //!
 //! # What is absent
 //!
-//! - The rig makes and reads all traffic itself: requests are signed by libraries, and answers are parsed here. Only
-//!   `layers`, which measures the server's own parts, calls the server's code; `jitter` and `away` share its
-//!   measurement of a machine.
+//! - The rig makes and reads all traffic itself: requests are signed by libraries, and answers are parsed here. Of the
+//!   code that an order passes only `layers` calls any, to measure its parts. The rest of the rig shares what looks at a
+//!   machine (`server::machine`), what judges one (`topology`) and what says where a file is wrong (`server::plan`).
 //! - No figure of a disturbed run is kept: `record` refuses it.
 
 #![allow(clippy::print_stdout, reason = "the result is what this program is for")]

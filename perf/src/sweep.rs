@@ -9,12 +9,9 @@ use crate::run::{self, Ground, Outcome};
 use crate::scenario::Plan;
 use crate::stats::Quantiles;
 use crate::summary::{LoopBusy, Summary};
-use crate::verdict::{RATE_MISSED, Verdict};
+use crate::verdict::{RATE_MIN, RATE_MISSED, Verdict};
 
-/// A step is saturated if it achieved less than this part of its rate.
-pub(crate) const SATURATED: f64 = 0.99;
-
-/// After this many saturated steps in a row, a sweep ends.
+/// After this many saturated steps in a row, which missed their rates, a sweep ends.
 const SATURATED_STEPS: usize = 2;
 
 /// The file of a sweep's steps.
@@ -69,7 +66,7 @@ impl Step {
     }
 
     fn is_saturated(&self) -> bool {
-        self.achieved_per_s < SATURATED * self.offered_per_s
+        self.achieved_per_s < RATE_MIN * self.offered_per_s
     }
 
     /// Whether it is INVALID only because the server could not do more.

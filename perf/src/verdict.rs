@@ -11,7 +11,7 @@ use crate::watch::{LOST_MAX, Other, Share};
 
 /// The part of the offered rate that must be achieved. What is under way at the end of the measured time counts as
 /// missed, so a stall of the last hundredth of it is one too.
-const RATE_MIN: f64 = 0.99;
+pub(crate) const RATE_MIN: f64 = 0.99;
 
 /// The start of the one reason that is the server's own: it answered less than was offered.
 pub(crate) const RATE_MISSED: &str = "rate missed";

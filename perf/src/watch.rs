@@ -146,27 +146,20 @@ fn share(before: Spent, after: Spent, seconds: f64) -> Share {
     Share { stolen: cpus(stolen), others: cpus(others), server: cpus(server), kernel: cpus(kernel) }
 }
 
-/// What the CPUs, this process and its ended children have spent, in nanoseconds.
-struct FamilySpent {
-    busy: u64,
-    stolen: u64,
-    own: u64,
-    children: u64,
-    kernel: u64,
-}
-
-impl FamilySpent {
-    fn by_now() -> Self {
+impl Spent {
+    /// Of all allowed CPUs, with the children that were waited for in the server's place.
+    fn of_family() -> Self {
         let stat = std::fs::read_to_string("/proc/stat").unwrap_or_default();
         let (busy, stolen) = of_stat(&stat, &machine::allowed_cpus(), KernelThreads::Apart);
-        Self { busy, stolen, own: own_ns(), children: children_ns(), kernel: kernel_threads_ns() }
+        let server = children_ns();
+        Self { busy, stolen, ours: own_ns() + server, server, kernel: kernel_threads_ns() }
     }
 }
 
 /// Measures the CPU time of this process and of all that it starts and waits for, from a moment on.
 pub(crate) struct FamilyWatch {
     begin: Instant,
-    before: FamilySpent,
+    before: Spent,
     crowd: Crowd,
 }
 
@@ -174,7 +167,7 @@ impl FamilyWatch {
     /// Starts now.
     pub(crate) fn begin() -> Self {
         let crowd = Crowd::of_processes(None);
-        Self { begin: Instant::now(), before: FamilySpent::by_now(), crowd }
+        Self { begin: Instant::now(), before: Spent::of_family(), crowd }
     }
 
     /// Seconds since the start.
@@ -184,17 +177,7 @@ impl FamilyWatch {
 
     /// What was spent since the start; a child counts once it has been waited for.
     pub(crate) fn share(&self) -> Share {
-        let (before, after) = (&self.before, FamilySpent::by_now());
-        let children = after.children.saturating_sub(before.children);
-        let ours = after.own.saturating_sub(before.own) + children;
-        let spent = |of: &FamilySpent, ours, server| Spent {
-            busy: of.busy,
-            stolen: of.stolen,
-            ours,
-            server,
-            kernel: of.kernel,
-        };
-        share(spent(before, 0, 0), spent(&after, ours, children), self.seconds())
+        share(self.before, Spent::of_family(), self.seconds())
     }
 
     /// Which of the others had most since the start.

@@ -137,16 +137,11 @@ impl Workload {
         let Drawing { wishes, before, accounts, .. } = drawing;
         let accounts = &*accounts;
         let signed = in_threads(&wishes, |_, wish| accounts[wish.account].sign(wish));
-        let before = before.iter().map(|&order| Draft::Place(order)).collect::<Vec<_>>();
         let by = |account: usize, draft: &Draft| {
             write(&accounts[account], draft, &signed, of(plan, account, draft))
         };
-        let of_before = |_: usize, draft: &Draft| match draft {
-            Draft::Place(order) => by(wishes[*order].account, draft),
-            _ => unreachable!("nothing else was put before the start"),
-        };
         Self {
-            before: in_threads(&before, of_before),
+            before: in_threads(&before, |_, &order| by(wishes[order].account, &Draft::Place(order))),
             requests: in_threads(&drafts, |number, draft| by(number % makers, draft)),
         }
     }

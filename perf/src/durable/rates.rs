@@ -5,7 +5,8 @@ use crate::report;
 use crate::run::{self, Ground};
 use crate::scenario::Plan;
 use crate::summary::Summary;
-use crate::sweep::{SATURATED, is_over};
+use crate::sweep::is_over;
+use crate::verdict::RATE_MIN;
 
 /// One rate of the sweep.
 #[derive(Clone, Copy, Debug)]
@@ -81,7 +82,7 @@ fn step(summary: &Summary) -> Result<Step, String> {
 }
 
 fn is_held(step: &Step) -> bool {
-    SATURATED * step.offered_per_s <= step.achieved_per_s
+    RATE_MIN * step.offered_per_s <= step.achieved_per_s
 }
 
 /// The highest rate that was held.

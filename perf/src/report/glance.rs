@@ -205,15 +205,13 @@ fn full(summary: &Summary) -> Option<[String; 5]> {
     Some(row("orders a second".to_owned(), shown, (by, first), had_said(summary, "orders-per-second")))
 }
 
-/// A reader that works less of the time than this does not show when it is full.
-const BUSY_TELLING: f64 = 0.05;
-
 /// The reader's time includes its work for orders, so with a smaller part of reads than this it says nothing.
 const READS_TELLING: f64 = 0.5;
 
 /// The rate of such reads at which the reader would be full.
 fn reader_full(summary: &Summary, reads: &ClassTimes) -> Option<[String; 5]> {
-    let reader = summary.loops.iter().find(|share| share.name == READER && BUSY_TELLING <= share.busy)?;
+    let reader =
+        summary.loops.iter().find(|share| share.name == READER && room::BUSY_TELLING <= share.busy)?;
     #[allow(clippy::cast_precision_loss, reason = "reads are far fewer than 2^53")]
     let (reads, all) = (reads.latency.count as f64, summary.requests as f64);
     if reads < READS_TELLING * all {

@@ -17,7 +17,7 @@ use crate::verdict::LOST_PERCENT_MAX;
 const FULL: f64 = 0.9;
 
 /// A loop that works less of the time than this does not show when it is full.
-const BUSY_TELLING: f64 = 0.05;
+pub(super) const BUSY_TELLING: f64 = 0.05;
 
 /// Whether the trading loops are full, and what would make room.
 pub(super) fn of(summary: &Summary) -> Option<Told> {
