@@ -18,7 +18,7 @@
 use super::checks::{Follower, LoopWork, Needs, Scene, Sleeps, percent};
 use super::cost;
 use super::limit;
-use super::machine::{Cpu, Machine, counted};
+use super::machine::{Cpu, Machine, count_distinct, counted};
 use super::placement::{INGRESS_MAX, Policy, SHARDS_MAX};
 
 /// An order's CPU time on a loop with sockets, all but its signature check.
@@ -178,15 +178,13 @@ fn works(needs: &Needs, signature_ns: u64) -> Vec<(&LoopWork, u64)> {
 }
 
 fn core_of(machine: &Machine, work: &LoopWork) -> Option<usize> {
-    work.cpu.map(|cpu| machine.cpu(cpu).map_or(cpu, Cpu::core))
+    work.cpu.map(|cpu| machine.core_of(cpu))
 }
 
 /// How many cores are left to loops that are not pinned, at least one.
 fn free_cores(machine: &Machine, works: &[(&LoopWork, u64)]) -> u64 {
-    let mut taken: Vec<usize> = works.iter().filter_map(|(work, _)| core_of(machine, work)).collect();
-    taken.sort_unstable();
-    taken.dedup();
-    u64::try_from(machine.distinct(Cpu::core).saturating_sub(taken.len()).max(1)).unwrap_or(1)
+    let taken = count_distinct(works.iter().filter_map(|(work, _)| core_of(machine, work)));
+    u64::try_from(machine.distinct(Cpu::core).saturating_sub(taken).max(1)).unwrap_or(1)
 }
 
 impl Capacity {

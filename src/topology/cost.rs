@@ -73,7 +73,7 @@ const ESTIMATES: &[Estimate] = &[
     ),
     (
         "mem.swappiness",
-        3_000,
+        0,
         "a read of the disk for each page that was swapped out; nothing while memory is free",
     ),
     (
@@ -84,8 +84,7 @@ const ESTIMATES: &[Estimate] = &[
     ("mem.ksm", 2_000, "about {} for each page that is copied first"),
     // Ten packets of 1,460 bytes go out before the first is acknowledged.
     ("net.slow_start_after_idle", 0, "a round trip more for an answer above 14 KiB"),
-    // One write of a disk of the slower kind.
-    ("io.others", 200_000, "a durable answer as long as what stands before it on the disk"),
+    ("io.others", 0, "a durable answer as long as what stands before it on the disk"),
     ("time.ntp", 0, "nothing until the clock is off by auth.window_s"),
     ("config.valid", 0, "the start is refused"),
     ("port.bind", 0, "the start is refused"),

@@ -176,6 +176,12 @@ impl Machine {
         self.cpus.iter().find(|cpu| cpu.id == id)
     }
 
+    /// The core of the CPU with this number; one that is not known counts as a core of its own.
+    #[must_use]
+    pub fn core_of(&self, id: usize) -> usize {
+        self.cpu(id).map_or(id, Cpu::core)
+    }
+
     /// The allowed CPUs.
     pub fn usable(&self) -> impl Iterator<Item = &Cpu> {
         self.cpus.iter().filter(|cpu| self.allowed.contains(&cpu.id))

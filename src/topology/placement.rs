@@ -162,8 +162,8 @@ pub const JOURNAL_PRIORITY: u8 = 2;
 /// disk's interrupts: elsewhere a write also waits until that CPU has woken the thread's (some 25 µs on one guest).
 #[must_use]
 pub fn free_cpu(machine: &Machine, order: &[usize], taken: &[usize]) -> Option<usize> {
-    let core = |id: usize| machine.cpu(id).map_or(id, Cpu::core);
-    let beside = |id: usize| taken.iter().rposition(|&loop_cpu| core(loop_cpu) == core(id));
+    let beside =
+        |id: usize| taken.iter().rposition(|&loop_cpu| machine.core_of(loop_cpu) == machine.core_of(id));
     let free = order.iter().copied().filter(|id| !taken.contains(id));
     // The reader's is the last of `taken`: a thread beside it disturbs no shard.
     let gets_a_disks = |id| {

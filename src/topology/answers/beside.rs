@@ -6,7 +6,7 @@
 use super::capacity::{Capacity, Part, SECOND_NS, rounded};
 use super::{Gaps, Others, SHARE_PERCENT_MAX, Scene, percent};
 use crate::topology::list;
-use crate::topology::machine::{Cpu, count_distinct};
+use crate::topology::machine::count_distinct;
 
 /// The whole of a CPU, in millionths.
 const ALL: u64 = 1_000_000;
@@ -45,22 +45,19 @@ fn cpus_of(scene: &Scene<'_>, part: &Part) -> Vec<usize> {
     if let Some(cpu) = part.cpu {
         return vec![cpu];
     }
-    let taken: Vec<usize> = scene.needs.work.iter().filter_map(|work| Some(core(scene, work.cpu?))).collect();
+    let taken: Vec<usize> =
+        scene.needs.work.iter().filter_map(|work| Some(scene.machine.core_of(work.cpu?))).collect();
     let allowed = &scene.machine.allowed;
     let free: Vec<usize> =
-        allowed.iter().copied().filter(|&cpu| !taken.contains(&core(scene, cpu))).collect();
+        allowed.iter().copied().filter(|&cpu| !taken.contains(&scene.machine.core_of(cpu))).collect();
     if free.is_empty() { allowed.clone() } else { free }
-}
-
-fn core(scene: &Scene<'_>, cpu: usize) -> usize {
-    scene.machine.cpu(cpu).map_or(cpu, Cpu::core)
 }
 
 /// The rate of loops without CPUs of their own, of which one runs on one core at a time.
 fn of_wandering(scene: &Scene<'_>, capacity: &Capacity, cpus: &[usize], left: &[u64]) -> u64 {
     let times_ns = || capacity.parts.iter().filter(|part| part.cpu.is_none()).map(|part| part.order_ns);
     let (sum_ns, longest_ns) = (times_ns().sum::<u64>().max(1), times_ns().max().unwrap_or(1).max(1));
-    let cores = count_distinct(cpus.iter().map(|&cpu| core(scene, cpu)));
+    let cores = count_distinct(cpus.iter().map(|&cpu| scene.machine.core_of(cpu)));
     let of_all = SECOND_NS * count(cores) / sum_ns * mean(left) / ALL;
     let of_one = SECOND_NS / longest_ns * left.iter().copied().max().unwrap_or(0) / ALL;
     of_all.min(of_one).min(capacity.orders_per_second)

@@ -1,7 +1,7 @@
 //! What limits reads: the time of a lone one, the loop that is full first, and what the slow ones wait for.
 
 use super::{Answer, LINES, brief, how_full, in_line, joined, sleeps, with_sockets};
-use crate::topology::capacity::{self, Capacity, micros, rounded};
+use crate::topology::capacity::{self, Capacity, SECOND_NS, micros, rounded};
 use crate::topology::checks::{Follower, LoopWork, Scene, Sleeps, percent};
 use crate::topology::{cost, limit};
 
@@ -103,7 +103,7 @@ pub(super) fn slow_reads(scene: &Scene<'_>, capacity: &Capacity) -> Answer {
          46 kB (some {} each on the machine of README's figures), {} on that loop too; {shares}; {taken}",
         in_line(turn_ns),
         how_full(),
-        micros(1_000_000_000 / READS_PER_SECOND[1]),
+        micros(SECOND_NS / READS_PER_SECOND[1]),
         if scene.needs.work.iter().any(|work| work.follows == Some(Follower::Feed)) {
             "and the operator's questions are"
         } else {
@@ -157,5 +157,5 @@ fn reads_full_first<'a>(scene: &'a Scene<'_>, turn_ns: u64) -> (u64, &'a str) {
         passing_ns + if work.follows == Some(Follower::Reader) { turn_ns } else { 0 }
     };
     let busiest = scene.needs.work.iter().max_by_key(|work| each_ns(work));
-    busiest.map_or((0, "no loop"), |work| (1_000_000_000 / each_ns(work).max(1), work.name.as_str()))
+    busiest.map_or((0, "no loop"), |work| (SECOND_NS / each_ns(work).max(1), work.name.as_str()))
 }

@@ -109,7 +109,7 @@ fn smt(scene: &Scene<'_>) -> Finding {
         "two threads of one core share its execution units and first caches",
     );
     let pinned = &scene.needs.pinned;
-    let core = |cpu: usize| scene.machine.cpu(cpu).map_or(cpu, Cpu::core);
+    let core = |cpu: usize| scene.machine.core_of(cpu);
     for (index, one) in pinned.iter().enumerate() {
         // Two on one CPU take turns, which `cpu.overcommit` reports.
         let shares = |cpu: usize| cpu != one.cpu && core(cpu) == core(one.cpu);
