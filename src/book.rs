@@ -241,20 +241,15 @@ impl Books {
         side(Side::Buy).chain(side(Side::Sell))
     }
 
-    /// Moves a market's orders, all of them on the new grid, to a ladder of another tick.
-    pub fn retick(&mut self, market: MarketNo, tick: Tick) -> Result<(), Full> {
-        let Some(old) = self.ladders[market.index()].take() else {
-            return Ok(());
-        };
-        let Some(block) = self.pool.take(Ladder::words(tick)) else {
-            self.ladders[market.index()] = Some(old);
-            return Err(Full::Bytes);
-        };
+    /// Moves a market's orders, all of them on the new grid, to a ladder of another tick, for which
+    /// [there is room](Self::room_to_retick).
+    pub fn retick(&mut self, market: MarketNo, tick: Tick) {
+        let Some(old) = self.ladders[market.index()].take() else { return };
+        let block = self.pool.take(Ladder::words(tick)).expect("the room was looked at");
         let mut ladder = Ladder::empty(tick, block, &mut self.pool);
         ladder.adopt(&old, &mut self.pool);
         self.pool.give(old.block());
         self.ladders[market.index()] = Some(ladder);
-        Ok(())
     }
 
     /// Whether a market with orders could move to `tick` now.

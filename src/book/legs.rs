@@ -17,7 +17,7 @@
 //! *spent*. An order that is left with less is *dust* and leaves its book with the fill that left it, so each order that
 //! rests can be filled.
 
-pub use crate::domain::order::Ratio;
+use crate::domain::order::Ratio;
 use crate::domain::price::PRICE_ONE;
 use crate::domain::{Collateral, Price, Shares, Side, Tick};
 

@@ -85,7 +85,8 @@ fn a_finer_and_a_coarser_tick_keep_every_queue() {
         books.rest(cent, &order(Side::Buy, Outcome::Zero, price, position)).unwrap();
     }
     for tick in [Tick::new(1).unwrap(), cent].repeat(2) {
-        books.retick(MARKET, tick).unwrap();
+        assert!(books.room_to_retick(MARKET, tick));
+        books.retick(MARKET, tick);
         assert_eq!(positions(&books), [2, 1, 3]);
     }
     books.rest(cent, &order(Side::Sell, Outcome::Zero, 4_200, 4)).unwrap();

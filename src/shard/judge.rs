@@ -7,10 +7,11 @@
 use super::recall::First;
 use super::walk::{Left, SETTLE_TRIES, Taker};
 use super::{Funding, Placed, REFUSED_PRICE_PLACES, ReadyOrder, Refusal, Shard};
-use crate::book::legs::{Meeting, Ratio, is_dust, least_of_worth};
+use crate::book::legs::{Meeting, is_dust, least_of_worth};
 use crate::book::{Face, Full};
 use crate::domain::amount::{ONE, ORDER_AMOUNT_MAX};
 use crate::domain::fee::cost_of_buy;
+use crate::domain::order::Ratio;
 use crate::domain::price::PRICE_ONE;
 use crate::domain::time::MILLISECONDS_FROM;
 use crate::domain::{Collateral, Mode, OrderType, Price, Reject, Shares, Side, Tick, TimeMs, WalletNo};

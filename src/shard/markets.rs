@@ -30,7 +30,7 @@ impl Shard {
         let payload = record.encode_in(self.payload.as_flattened_mut());
         self.last = self.log.append(TickChanged::KIND, payload).end;
         self.unrest_chosen();
-        self.books.retick(market, tick).expect("the room was looked at");
+        self.books.retick(market, tick);
         self.registry.market(market).set_tick(tick);
         Ok(removed)
     }

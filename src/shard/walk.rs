@@ -14,8 +14,9 @@
 use super::judge::Found;
 use super::{Refusal, Shard};
 use crate::book::Face;
-use crate::book::legs::{self, Legs, Meeting, Ratio};
+use crate::book::legs::{self, Legs, Meeting};
 use crate::book::orders::Resting;
+use crate::domain::order::Ratio;
 use crate::domain::{
     Collateral, FeeSchedule, MarketNo, OrderId, OrderType, Outcome, Price, Reject, SelfTrade, Shares, Side,
     Tick, WalletNo,

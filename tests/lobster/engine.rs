@@ -5,9 +5,10 @@
 
 use super::messages::Side as Way;
 use super::twin::{Budget, Fill};
-use outcry::book::legs::{Ratio, is_dust, legs};
+use outcry::book::legs::{is_dust, legs};
 use outcry::book::orders::{NEVER, Resting};
 use outcry::book::{Books, Face};
+use outcry::domain::order::Ratio;
 use outcry::domain::price::PRICE_ONE;
 use outcry::domain::{Collateral, MarketNo, OrderId, Outcome, Position, Price, Shares, Side, Tick, WalletNo};
 
