@@ -6,7 +6,8 @@
 //! twice are refused: two parsers would choose differently. `null` is the same as absent.
 //!
 //! The parser rewrites the body in place, so a check of its signed bytes must come first. Buffers
-//! are taken at start and reused; a body within [`WARM_IDS`] ids allocates nothing.
+//! are taken at start and reused; a body within [`CANCELS_MAX`] ids, the longest list there is, allocates
+//! nothing.
 
 mod act;
 mod breaker;
@@ -47,9 +48,6 @@ pub const ORDER_IDS_MAX: usize = 500;
 
 /// Tokens in one POST /books, /prices, …
 pub const TOKENS_MAX: usize = 500;
-
-/// Ids that the buffers are warmed for: the longest list there is.
-pub const WARM_IDS: usize = CANCELS_MAX;
 
 /// Why a body, or an item of it, was not taken. Carried by value, without allocation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -110,7 +108,7 @@ impl BodyReader {
     pub fn new() -> Self {
         let mut reader = Self { tape: TapeReader::new(), places: Vec::with_capacity(CANCELS_MAX) };
         let id = format!("\"0x{}\",", "0".repeat(64));
-        let mut body = format!("[{}\"\"]", id.repeat(WARM_IDS)).into_bytes();
+        let mut body = format!("[{}\"\"]", id.repeat(CANCELS_MAX)).into_bytes();
         let warm = reader.tape.read(&mut body, |value| matches!(value, Value::Array(_)));
         assert_eq!(warm, Ok(true), "the warming body is JSON");
         reader

@@ -66,7 +66,7 @@ const NAMES_ELSEWHERE: [&str; 5] = ["token_id", "token", "asset", "condition_id"
 pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
     let scope = Scope::collect(body, "body")?;
     let names = [scope.market, scope.asset_snake, scope.asset_camel];
-    if names.iter().all(|value| matches!(value, Value::Absent | Value::Null | Value::Text("")))
+    if names.iter().all(Value::is_empty)
         && let Some((other, _)) = field::entries(body, "body")?.find(|(name, _)| !SCOPES.contains(name))
     {
         let got = ShortText::new(other);
@@ -78,7 +78,7 @@ pub(super) fn scope(body: Value<'_, '_>) -> Result<CancelScope, ReadError> {
         return Err(ReadError::of(Reject::InvalidPayload, "body", got, "market, asset_id or both"));
     }
     let token = match either(scope.asset_snake, scope.asset_camel, "asset_id")? {
-        Value::Absent | Value::Null | Value::Text("") => None,
+        value if value.is_empty() => None,
         value => Some(field::token(value, "asset_id")?),
     };
     Ok(CancelScope { market: field::condition(scope.market, "market")?, token })

@@ -60,6 +60,8 @@ fn count_text(count_max: usize) -> &'static str {
     }
 }
 
+const _: () = assert!(super::TOKENS_MAX == super::ORDER_IDS_MAX, "a list of tokens has the same text");
+
 /// Fills a slot that must still be empty.
 pub(super) fn put_once<'t, 'b>(
     slot: &mut Value<'t, 'b>,
@@ -163,18 +165,15 @@ pub(super) fn address(value: Value<'_, '_>, field: &'static str) -> Result<Addre
 
 /// 32 bytes in hex; absent or `""` is zero.
 pub(super) fn word_or_zero(value: Value<'_, '_>, field: &'static str) -> Result<Word, ReadError> {
-    match value {
-        Value::Absent | Value::Null | Value::Text("") => Ok(Word::ZERO),
-        _ => hex(value, field, "0x and 64 hex digits").map(Word),
-    }
+    if value.is_empty() { Ok(Word::ZERO) } else { hex(value, field, "0x and 64 hex digits").map(Word) }
 }
 
 /// A market's condition id; absent or `""` is none.
 pub(super) fn condition(value: Value<'_, '_>, field: &'static str) -> Result<Option<ConditionId>, ReadError> {
-    match value {
-        Value::Absent | Value::Null | Value::Text("") => Ok(None),
-        _ => hex(value, field, "0x and 64 hex digits").map(|bytes| Some(ConditionId(bytes))),
+    if value.is_empty() {
+        return Ok(None);
     }
+    hex(value, field, "0x and 64 hex digits").map(|bytes| Some(ConditionId(bytes)))
 }
 
 /// An order's id.
@@ -188,8 +187,8 @@ pub(super) fn order_id(value: Value<'_, '_>, field: &'static str) -> Result<Orde
 pub(super) fn flag(value: Value<'_, '_>, field: &'static str) -> Result<bool, ReadError> {
     match value {
         Value::Boolean(flag) => Ok(flag),
-        Value::Absent | Value::Null => Ok(false),
-        other => Err(ReadError::payload(field, other, "true or false")),
+        _ if value.is_absent() => Ok(false),
+        _ => Err(ReadError::payload(field, value, "true or false")),
     }
 }
 

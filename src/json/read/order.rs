@@ -112,10 +112,10 @@ fn self_trade(value: Value<'_, '_>) -> Result<SelfTrade, ReadError> {
         ("expire_maker", SelfTrade::ExpireMaker),
         ("expire_both", SelfTrade::ExpireBoth),
     ];
-    match value {
-        Value::Absent | Value::Null | Value::Text("") => Ok(SelfTrade::default()),
-        _ => field::word_of(value, "selfTrade", &RULES, "expire_taker, expire_maker or expire_both"),
+    if value.is_empty() {
+        return Ok(SelfTrade::default());
     }
+    field::word_of(value, "selfTrade", &RULES, "expire_taker, expire_maker or expire_both")
 }
 
 pub(super) fn signature_type(value: Value<'_, '_>) -> Result<SignatureType, ReadError> {
@@ -155,10 +155,7 @@ fn is_long_hex(text: &str) -> bool {
 
 /// Unix seconds; 0, `""` or absent means never.
 fn expiration(value: Value<'_, '_>) -> Result<u64, ReadError> {
-    match value {
-        Value::Absent | Value::Null | Value::Text("") => Ok(0),
-        _ => field::integer(value, "expiration"),
-    }
+    if value.is_empty() { Ok(0) } else { field::integer(value, "expiration") }
 }
 
 /// The API key that posts the order. A text that is no key cannot be the caller's.

@@ -20,14 +20,14 @@ pub(super) fn read(
 ) -> Result<bool, ReadError> {
     const WORDS: [(&str, bool); 2] = [("refuse", false), ("place", true)];
     let replacing = Replacing::collect(body, "body")?;
-    if !matches!(replacing.cancel, Value::Absent | Value::Null) {
+    if !replacing.cancel.is_absent() {
         for id in field::items_of("cancel", replacing.cancel, 0, REPLACED_MAX)? {
             ids.push(field::order_id(id, "cancel")?);
         }
     }
     orders.extend(field::items_of("place", replacing.place, 1, ORDERS_MAX)?.map(order::read));
-    match replacing.if_gone {
-        Value::Absent | Value::Null => Ok(false),
-        word => field::word_of(word, "ifGone", &WORDS, "refuse or place"),
+    if replacing.if_gone.is_absent() {
+        return Ok(false);
     }
+    field::word_of(replacing.if_gone, "ifGone", &WORDS, "refuse or place")
 }

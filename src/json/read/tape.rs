@@ -59,6 +59,11 @@ impl Value<'_, '_> {
         matches!(self, Self::Absent | Self::Null)
     }
 
+    /// True for what is absent and for `""`.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Self::Absent | Self::Null | Self::Text(""))
+    }
+
     /// What an answer quotes as sent.
     pub(super) fn short(&self) -> ShortText {
         match self {

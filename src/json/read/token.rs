@@ -36,7 +36,7 @@ pub(super) fn list(body: Value<'_, '_>, asks: &mut Vec<TokenAsk>) -> Result<(), 
     for item in field::items(body, 0, TOKENS_MAX)? {
         let ask = Ask::collect(item, "body")?;
         let side = match ask.side {
-            Value::Absent | Value::Null | Value::Text("") => None,
+            value if value.is_empty() => None,
             value => Some(field::word_of(value, "side", &SIDES, "BUY or SELL")?),
         };
         asks.push(TokenAsk { token: field::token(ask.token, "token_id")?, side });
@@ -47,7 +47,7 @@ pub(super) fn list(body: Value<'_, '_>, asks: &mut Vec<TokenAsk>) -> Result<(), 
 /// `{"heartbeat_id": uuid}`; absent, `null` or `""` for the first beat.
 pub(super) fn heartbeat(body: Value<'_, '_>) -> Result<Option<ApiKey>, ReadError> {
     match Beat::collect(body, "body")?.id {
-        Value::Absent | Value::Null | Value::Text("") => Ok(None),
+        value if value.is_empty() => Ok(None),
         value => uuid(value, "heartbeat_id").map(Some),
     }
 }
