@@ -18,7 +18,7 @@ use outcry::domain::{
     Word,
 };
 use outcry::json::answer::{Accepted, TradeName, order_accepted};
-use outcry::json::{BodyReader, Writer, decimal};
+use outcry::json::{BodyReader, ShortText, Writer, decimal};
 use serde::{Deserialize, Serialize};
 
 /// An order as a client sends it.
@@ -176,7 +176,7 @@ fn hex(bytes: &[u8; 32]) -> String {
 }
 
 fn uuid(id: ApiKey) -> String {
-    str::from_utf8(&text::uuid_text(&id)).unwrap().to_owned()
+    ShortText::uuid(id).as_str().to_owned()
 }
 
 fn millionths(value: u64) -> String {

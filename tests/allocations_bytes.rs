@@ -121,10 +121,10 @@ fn requests_are_admitted_without_allocating() {
         body: b"{\"it\":\"isn't\"}",
     };
     let signature = l2::sign(&Request { path: b"/order", ..request }, &MacKey::new(&made.secret));
-    let (address, api_key) = (text::checksummed(&address), text::uuid_text(&made.api_key));
+    let (address, api_key) = (text::checksummed(&address), ShortText::uuid(made.api_key));
     let presented = Presented {
         address: &address,
-        api_key: &api_key,
+        api_key: api_key.as_str().as_bytes(),
         passphrase: &made.passphrase,
         signature: &signature,
     };

@@ -4,8 +4,10 @@
 //! nothing else; they allocate nothing. Writers give one canonical form.
 
 use super::eip712::keccak;
-use crate::domain::text::{UUID_CHARS, hex_digit, parse_hex};
-use crate::domain::{Address, ApiKey};
+use crate::domain::Address;
+use crate::domain::text::{hex_digit, parse_hex};
+#[cfg(test)]
+use crate::domain::{ApiKey, text::UUID_CHARS};
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -58,9 +60,9 @@ pub fn lower_hex(bytes: &[u8], out: &mut [u8]) {
     }
 }
 
-/// Writes an API key as a lower-case UUID.
-#[must_use]
-pub fn uuid_text(key: &ApiKey) -> [u8; UUID_CHARS] {
+/// Writes an API key as a lower-case UUID, as `json::name` does for clients.
+#[cfg(test)]
+pub(crate) fn uuid_text(key: &ApiKey) -> [u8; UUID_CHARS] {
     let mut digits = [0; 32];
     lower_hex(key.as_bytes(), &mut digits);
     let mut text = [b'-'; UUID_CHARS];

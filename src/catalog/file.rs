@@ -1,4 +1,4 @@
-//! A file's bytes as a stream: gzip is recognised by its first bytes, not by a name.
+//! A file's bytes as a stream: gzip is recognised by its first byte, not by a name.
 
 use std::io::{BufRead, Read};
 
@@ -9,7 +9,8 @@ use super::rows::ROW_BYTES_MAX;
 /// The most that a file may unpack to: enough for a full dump of a venue, and an end to a zip bomb.
 pub(super) const UNPACKED_BYTES_MAX: u64 = 2 << 30;
 
-const GZIP_MAGIC: &[u8] = &[0x1f, 0x8b];
+/// The first byte of gzip. JSON never starts with it, and a pipe may give a single byte at first.
+const GZIP_FIRST: u8 = 0x1f;
 
 /// Why a file cannot be read at all.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,8 +51,7 @@ impl std::fmt::Display for FileFault {
 /// A file's bytes as a stream, unpacked if the file is packed; and whether it is.
 pub(super) fn unpacked<'a>(mut source: impl BufRead + 'a) -> Result<(Box<dyn Read + 'a>, bool), FileFault> {
     let first = source.fill_buf().map_err(|fault| FileFault::Read(fault.to_string()))?;
-    // A pipe may give a single byte at first. JSON never starts with this one.
-    if first.first() == GZIP_MAGIC.first() {
+    if first.first() == Some(&GZIP_FIRST) {
         return Ok((Box::new(MultiGzDecoder::new(source)), true));
     }
     Ok((Box::new(source), false))

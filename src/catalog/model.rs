@@ -86,7 +86,7 @@ impl Event {
     pub fn date(&self, column: Column) -> Option<Moment> {
         let EventFacts { start, end, creation, created, updated, closed_at, .. } = self.facts;
         let was_opened = self.facts.closed && !self.is_closed();
-        let closed_at = closed_at.or(self.over_since().map(moment_of)).filter(|_| !was_opened);
+        let closed_at = closed_at.or(self.over_since().map(Moment::of)).filter(|_| !was_opened);
         Dates { start, end, creation, created, updated, closed_at, added: self.added }.shown(column)
     }
 
@@ -215,13 +215,8 @@ impl Dates {
             Column::ClosedTime => return self.closed_at,
             _ => return None,
         };
-        said.or(self.created).or(Some(moment_of(self.added)))
+        said.or(self.created).or(Some(Moment::of(self.added)))
     }
-}
-
-/// An instant of this exchange's own, in the unit of texts.
-const fn moment_of(time: TimeMs) -> Moment {
-    Moment(time.0.saturating_mul(1_000))
 }
 
 /// Prices are ten-thousandths and shares millionths, so their product is 1e-10.
@@ -469,7 +464,7 @@ impl Catalog {
         let market = self.market(number);
         let MarketFacts { start, created, updated, closed_at, .. } = market.facts;
         let was_opened = market.facts.closed && market.life == Life::Open;
-        let closed_at = closed_at.or(market.over().map(moment_of)).filter(|_| !was_opened);
+        let closed_at = closed_at.or(market.over().map(Moment::of)).filter(|_| !was_opened);
         let end = self.end_of_market(number);
         Dates { start, end, creation: None, created, updated, closed_at, added: market.added }
     }

@@ -24,6 +24,11 @@ impl Moment {
         Some(Self(u64::try_from(seconds).ok()? * 1_000_000 + micros))
     }
 
+    /// An instant of the exchange's own, in the unit of texts.
+    pub(super) const fn of(time: TimeMs) -> Self {
+        Self(time.0.saturating_mul(1_000))
+    }
+
     /// The same instant in the exchange's own unit; what is below a millisecond is cut.
     #[must_use]
     pub const fn in_ms(self) -> TimeMs {

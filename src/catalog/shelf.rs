@@ -269,7 +269,7 @@ impl Read {
                 }
             }
         }
-        let came = Moment(added.0.saturating_mul(1_000));
+        let came = Moment::of(added);
         let shown = Shown {
             source,
             sheet: Sheet::of(kind.form(), text, raw, &parts),
@@ -290,7 +290,7 @@ impl Read {
         if !may_be_key(&key) {
             return None;
         }
-        let came = Moment(added.0.saturating_mul(1_000));
+        let came = Moment::of(added);
         let shown = Shown {
             source,
             sheet: Sheet::missing_all(kind.form()),

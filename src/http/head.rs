@@ -405,8 +405,8 @@ struct Picked<'a> {
     lines: usize,
     content_length: Option<&'a [u8]>,
     chunked: bool,
-    /// A `Content-Encoding` that compresses.
-    compression: Option<&'a [u8]>,
+    /// By a `Content-Encoding`.
+    is_compressed: bool,
     wish: Wish,
     upgrade: Upgrade<'a>,
 }
@@ -426,7 +426,7 @@ impl<'a> Picked<'a> {
             b'c' if is("content-length") => once(&mut self.content_length, value),
             b'c' if is("content-type") => once(&mut head.content_type, text(value)?),
             b'c' if is("content-encoding") => {
-                self.compression = self.compression.or(is_compression(value).then_some(value));
+                self.is_compressed |= is_compression(value);
                 Ok(())
             }
             b'c' if is("connection") => {
@@ -504,7 +504,7 @@ impl<'a> Picked<'a> {
             (Some(length), false) => BodyFraming::Length(content_length(length, limits)?),
             (None, false) => BodyFraming::Length(0),
         };
-        if self.compression.is_some() && head.body != BodyFraming::Length(0) {
+        if self.is_compressed && head.body != BodyFraming::Length(0) {
             return Err(BadRequest::BodyCompressed);
         }
         head.keep_alive = match self.wish {
