@@ -9,7 +9,7 @@
 //! | what is over | bytes in memory |
 //! |---|---|
 //! | an order's row | 368, its list of trades, and some 100 in the tables by position and id |
-//! | a split, merge or redeem's row | 88, and some 100 likewise |
+//! | a split, merge or redeem's row | 80, and some 100 likewise |
 //! | either in a run | 32: its position, where its row begins, and the beginning of its id |
 //!
 //! A row of the archive that cannot be read is a [`Fault`], which names file and place, for whoever asks

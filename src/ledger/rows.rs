@@ -300,6 +300,8 @@ pub struct ActRow {
     pub timestamp_ms: u64,
 }
 
+const _: () = assert!(size_of::<ActRow>() == 80, "the table of `over` counts these bytes");
+
 /// What somebody signed and what became of it: an order, of which an `O` says it, or a split, merge or redeem.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signed<O> {

@@ -6,7 +6,7 @@
 //!
 //! | route | parameters besides `creator` |
 //! |---|---|
-//! | `/events` | page, order, flags, `id` `slug` (repeated), `tag` = `tag_slug`, `tag_id`, `exclude_tag_id`, `series_slug`, `series_id`, `recurrence`, `featured`, `cyom`, ranges of `volume`, `liquidity`, `start_date`, `end_date` |
+//! | `/events` | page, order, flags, `id` `slug` (repeated), `tag` = `tag_slug`, `tag_id`, `tag_match`, `exclude_tag_id`, `series_slug`, `series_id`, `recurrence`, `featured`, `cyom`, ranges of `volume`, `liquidity`, `start_date`, `end_date` |
 //! | `/markets` | the same without series and `recurrence`; `event_id`, `event_slug`, `conditionId` = `condition_ids`, `clob_token_ids`, `question_ids`, `mirror`, `include_tag`; ranges also as `volume_num`, `liquidity_num` |
 //! | `/tags` | page, order |
 //! | `/series` | page, order, `slug` (repeated), `closed`, `recurrence` |

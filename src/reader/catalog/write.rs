@@ -2,8 +2,8 @@
 //!
 //! | object | the exchange's fields, true at the time of the answer |
 //! |---|---|
-//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`, `makerBaseFee`, `takerBaseFee`; `tags` if asked for |
-//! | event | `id`, `active`, `closed`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets`, `eventCreators` if it has any |
+//! | market | `id`, `conditionId`, `outcomes`, `clobTokenIds`, `outcomePrices`, `bestBid`, `bestAsk`, `spread`, `lastTradePrice`, `volume`, `volumeNum`, `volume24hr`, `liquidity`, `liquidityNum`, `active`, `closed`, `closedTime`, `archived`, `acceptingOrders`, `enableOrderBook`, `orderPriceMinTickSize`, `orderMinSize`, `negRisk`, `feesEnabled`, `feeSchedule`, `makerBaseFee`, `takerBaseFee`; `tags` if asked for |
+//! | event | `id`, `active`, `closed`, `closedTime`, `archived`, `volume`, `volume24hr`, `liquidity`, `tags`, `series`, `markets`, `eventCreators` if it has any |
 //! | tag, series, creator | `id`; the newest of all copies is shown |
 //!
 //! - `crate::catalog`'s model defines what volumes and liquidity count.
