@@ -6,6 +6,7 @@
 use super::amount::{Collateral, Shares};
 use super::byte::byte_enum;
 use super::ids::{Address, ApiKey, ConditionId, TokenId, Word};
+use super::market::Outcome;
 use super::price::{PRICE_ONE, Price, Tick, divided};
 
 byte_enum! {
@@ -26,6 +27,16 @@ impl Side {
         match self {
             Self::Buy => Self::Sell,
             Self::Sell => Self::Buy,
+        }
+    }
+
+    /// The side on which token 0 sees an order for `outcome` on this side, and the other way round: a bid for one
+    /// token is an ask for the other.
+    #[must_use]
+    pub const fn seen_from(self, outcome: Outcome) -> Self {
+        match outcome {
+            Outcome::Zero => self,
+            Outcome::One => self.opposite(),
         }
     }
 

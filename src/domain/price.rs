@@ -3,10 +3,14 @@
 //! A price *p* on one outcome is the price 1-*p* on the other ([`Price::complement`]), and 1-*p*
 //! is on every grid that *p* is on, because every tick divides 1.
 
-use super::amount::{Collateral, Shares};
+use super::amount::{Collateral, ONE, Shares};
 
 /// Price steps in one USDC.
 pub const PRICE_ONE: u16 = 10_000;
+
+/// Millionths in a price step.
+const MILLIONTHS_PER_STEP: u32 = 100;
+const _: () = assert!(PRICE_ONE as u64 * MILLIONTHS_PER_STEP as u64 == ONE);
 
 /// A price from 0.0001 to 0.9999, in ten-thousandths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -24,6 +28,12 @@ impl Price {
     #[must_use]
     pub const fn ten_thousandths(self) -> u16 {
         self.0
+    }
+
+    /// The price in millionths, the unit of amounts and of means of prices.
+    #[must_use]
+    pub fn millionths(self) -> u32 {
+        u32::from(self.0) * MILLIONTHS_PER_STEP
     }
 
     /// The same price seen from the other outcome: 1 - p.

@@ -58,7 +58,7 @@ impl HalfSteps {
     }
 
     /// The middle of a book that has two sides.
-    fn middle(levels: &Levels) -> Option<Self> {
+    pub(super) fn middle(levels: &Levels) -> Option<Self> {
         let [bid, ask] = [Side::Buy, Side::Sell].map(|side| levels.best(Outcome::Zero, side));
         Some(Self(bid?.ten_thousandths() + ask?.ten_thousandths()))
     }

@@ -8,15 +8,13 @@
 //! twice is answered once, with all the sides that were asked for.
 
 use super::ask::{Asked, Refused, no_book, too_long};
+use super::bars::HalfSteps;
 use super::levels::seen_from;
 use super::{ANSWER_BYTES_MAX, PriceSide, Reader, Token};
 use crate::domain::{MarketNo, Mode, Outcome, PRICE_ONE, Price, Side, TokenId};
 use crate::json::Writer;
 use sha1_smol::Sha1;
 use std::collections::BTreeSet;
-
-/// Millionths in half a ten-thousandth.
-const MILLIONTHS_PER_HALF_STEP: u64 = 50;
 
 /// Characters of a book's hash: a SHA-1 in hex.
 pub(super) const HASH_BYTES: usize = 40;
@@ -154,19 +152,14 @@ impl Reader {
 
     /// The middle between the best bid and the best ask, in millionths.
     pub(super) fn middle(&self, token: Token) -> Option<u64> {
-        let [bid, ask] = self.bests(token);
-        let sum = u64::from(bid?.ten_thousandths()) + u64::from(ask?.ten_thousandths());
-        Some(sum * MILLIONTHS_PER_HALF_STEP)
+        let middle = HalfSteps::middle(&self.index.market(token.market).levels)?;
+        Some(middle.millionths(token.outcome))
     }
 
     /// The last trade's price and its taker's side, both as this token sees them.
     pub(super) fn last_trade(&self, token: Token) -> Option<(Price, Side)> {
         let last = self.index.market(token.market).last_trade?;
-        let side = match token.outcome {
-            Outcome::Zero => last.side,
-            Outcome::One => last.side.opposite(),
-        };
-        Some((seen_from(token.outcome, last.price), side))
+        Some((seen_from(token.outcome, last.price), last.side.seen_from(token.outcome)))
     }
 
     fn write_book(&self, json: &mut Writer<'_>, token: Token) {

@@ -329,8 +329,7 @@ impl Index {
 
     /// Notes a level of `outcome` that is about to change.
     fn touch(&mut self, market: MarketNo, outcome: Outcome, side: Side, price: Price) {
-        let price = seen_from(outcome, price);
-        let side = if outcome == Outcome::Zero { side } else { side.opposite() };
+        let (side, price) = (side.seen_from(outcome), seen_from(outcome, price));
         let before = self.markets[market.index()].levels.open_at(side, price);
         self.touched.push(Touched { market, side, price, before });
     }
@@ -375,7 +374,7 @@ impl Index {
         let mut last_price = record.price;
         for fill in &record.fills {
             last_price = in_taker_terms(fill.maker, fill.price);
-            weighted += u128::from(fill.shares.0) * u128::from(last_price.ten_thousandths());
+            weighted += u128::from(fill.shares.0) * u128::from(last_price.millionths());
         }
         let side = record.fields.side;
         let shares = record.filled_shares();
@@ -383,7 +382,7 @@ impl Index {
         let market = &mut self.markets[record.market.index()];
         market.last_trade = Some(LastTrade {
             price: seen_from(record.outcome, last_price),
-            side: if record.outcome == Outcome::Zero { side } else { side.opposite() },
+            side: side.seen_from(record.outcome),
         });
         let makers = record.fills.iter().map(|fill| ledger.order_at(fill.maker));
         let makers = makers.map(|row| row.expect("the ledger applied this fill").principal);
@@ -467,14 +466,12 @@ fn entry(row: &MarketRow) -> MarketEntry {
     MarketEntry { id: row.market_id, event: row.event, added: row.added, life: row.life() }
 }
 
-/// The mean of prices weighted by shares, rounded against the taker to a millionth: a trade at one
+/// The mean of prices in millionths weighted by shares, rounded against the taker to a millionth: a trade at one
 /// price has exactly that price, however its legs were rounded.
 fn mean_price_millionths(weighted: u128, shares: u128, taker: Side) -> u64 {
-    const MILLIONTHS_PER_TEN_THOUSANDTH: u128 = 100;
-    let scaled = weighted * MILLIONTHS_PER_TEN_THOUSANDTH;
     let mean = match taker {
-        Side::Buy => scaled.div_ceil(shares),
-        Side::Sell => scaled / shares,
+        Side::Buy => weighted.div_ceil(shares),
+        Side::Sell => weighted / shares,
     };
     u64::try_from(mean).expect("a mean price is below one")
 }

@@ -89,9 +89,9 @@ impl Levels {
 
     /// The levels of one side as `outcome` sees them, best level last.
     pub(super) fn side(&self, outcome: Outcome, side: Side) -> impl Iterator<Item = Level> {
-        let (ascending, descending) = match (outcome, side) {
-            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => (Some(self.bids.iter()), None),
-            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => (None, Some(self.asks.iter().rev())),
+        let (ascending, descending) = match side.seen_from(outcome) {
+            Side::Buy => (Some(self.bids.iter()), None),
+            Side::Sell => (None, Some(self.asks.iter().rev())),
         };
         let levels = ascending.into_iter().flatten().chain(descending.into_iter().flatten());
         levels.map(move |(&price, &open)| Level { price: seen_from(outcome, price), shares: shown(open) })
@@ -99,17 +99,17 @@ impl Levels {
 
     /// The best price of one side as `outcome` sees it.
     pub(super) fn best(&self, outcome: Outcome, side: Side) -> Option<Price> {
-        let price = match (outcome, side) {
-            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => self.bids.last_key_value(),
-            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => self.asks.first_key_value(),
+        let price = match side.seen_from(outcome) {
+            Side::Buy => self.bids.last_key_value(),
+            Side::Sell => self.asks.first_key_value(),
         };
         price.map(|(&price, _)| seen_from(outcome, price))
     }
 
     fn of(&mut self, outcome: Outcome, side: Side) -> &mut BTreeMap<Price, u128> {
-        match (outcome, side) {
-            (Outcome::Zero, Side::Buy) | (Outcome::One, Side::Sell) => &mut self.bids,
-            (Outcome::Zero, Side::Sell) | (Outcome::One, Side::Buy) => &mut self.asks,
+        match side.seen_from(outcome) {
+            Side::Buy => &mut self.bids,
+            Side::Sell => &mut self.asks,
         }
     }
 }

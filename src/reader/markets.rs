@@ -162,12 +162,8 @@ impl Reader {
     /// trade, else the price in the imported text, else one half.
     pub(super) fn shown_price(&self, row: &MarketRow, outcome: Outcome) -> u64 {
         const HALF: u64 = ONE / 2;
-        const MILLIONTHS_PER_TEN_THOUSANDTH: u64 = 100;
         let token = Token { market: row.market, outcome };
-        let last = || {
-            let (price, _) = self.last_trade(token)?;
-            Some(u64::from(price.ten_thousandths()) * MILLIONTHS_PER_TEN_THOUSANDTH)
-        };
+        let last = || self.last_trade(token).map(|(price, _)| price.millionths().into());
         let payout = row.payout.map(|payout| payout.per_share(outcome).into());
         let imported = || self.imported_price(row.market, outcome);
         payout.or_else(|| self.middle(token)).or_else(last).or_else(imported).unwrap_or(HALF)

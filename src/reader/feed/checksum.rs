@@ -46,7 +46,7 @@ fn each(levels: &[LevelChange], mut take: impl FnMut(Outcome, u32, u32)) {
     let mut text = Vec::with_capacity(TEXT_BYTES);
     for level in levels {
         for outcome in OUTCOMES {
-            let side = if outcome == Outcome::Zero { level.side } else { level.side.opposite() };
+            let side = level.side.seen_from(outcome);
             let mut of = |shares| of_level(&mut text, side, seen_from(outcome, level.price), shares);
             take(outcome, of(level.before), of(level.now));
         }

@@ -474,7 +474,7 @@ fn write_change(
     json.key("price_changes").open_array();
     for level in &change.levels {
         for (outcome, best, crc) in seen {
-            let side = if outcome == Outcome::Zero { level.side } else { level.side.opposite() };
+            let side = level.side.seen_from(outcome);
             json.open_object().key("asset_id").token(&row.tokens[outcome.index()]);
             json.key("price").price_text(seen_from(outcome, level.price));
             json.key("size").millionths_text(level.now.0).key("side").text(side.text()).key("hash");

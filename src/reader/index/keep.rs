@@ -1,6 +1,7 @@
 //! Which part of the indices a snapshot keeps, and how the rest is rebuilt.
 
 use super::{Index, LastTrade, Leg, PrincipalIndex, Trade, number};
+use crate::domain::amount::ONE;
 use crate::domain::{Position, Shares, TimeMs, WalletNo};
 use crate::ledger::Ledger;
 use crate::memory::wire::{Damage, structs};
@@ -31,9 +32,6 @@ pub(in crate::reader) struct KeptMarket {
     sequence: u64,
 }
 
-/// A mean of prices, all of which are below one.
-const PRICE_MILLIONTHS_MAX: u64 = 1_000_000;
-
 structs! {
     KeptTrade { position, time, shares, price_millionths, legs }
     Leg { maker, shares }
@@ -52,7 +50,8 @@ impl Index {
 
     pub(in crate::reader) fn take_trade(&mut self, kept: &KeptTrade) -> Result<(), Damage> {
         let &KeptTrade { position, time, shares, price_millionths, ref legs } = kept;
-        if PRICE_MILLIONTHS_MAX < price_millionths {
+        // A mean of prices, all of which are below one.
+        if ONE < price_millionths {
             return Err(Damage::of("price of a trade"));
         }
         let last = self.trades.last();

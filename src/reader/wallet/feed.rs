@@ -4,13 +4,10 @@
 //! which never run backwards; the times of different shards may differ by some milliseconds.
 
 use super::super::index::Index;
-use crate::domain::{Collateral, Outcome, Position, Price, Shares};
+use crate::domain::{Collateral, Outcome, Position, Shares};
 use crate::journal::layout::{ActKind, Fill, MoneyDirection, OrderPlaced, PositionAct, Record};
 use crate::ledger::Ledger;
 use crate::wallet::{Act, Entry, Role, Trade};
-
-/// Millionths in a ten-thousandth.
-const PRICE_MILLIONTHS: u32 = 100;
 
 /// Calls `entry` with every act of the record at `start`, which `ledger` and `index` have applied.
 pub(super) fn entries(
@@ -51,7 +48,7 @@ fn maker_trade(outcome: Outcome, side: crate::domain::Side, taker: &OrderPlaced,
         shares: fill.shares,
         leg: fill.maker_leg,
         fee: fill.maker_fee,
-        price_millionths: millionths(fill.price),
+        price_millionths: fill.price.millionths(),
     }
 }
 
@@ -81,8 +78,4 @@ fn position_act(ledger: &Ledger, act: &PositionAct) -> Act {
             Act::Redeem { market, shares: act.shares, payout, paid: act.collateral }
         }
     }
-}
-
-fn millionths(price: Price) -> u32 {
-    u32::from(price.ten_thousandths()) * PRICE_MILLIONTHS
 }
