@@ -45,7 +45,7 @@ impl Reader {
     /// Puts the whole state into `sink`; the same state always gives the same sections.
     pub fn keep(&self, sink: &mut dyn Sink) {
         self.ledger.keep(sink);
-        self.wallets.kept().keep(sink);
+        self.model().keep(sink);
         put_all(self, PARTS, sink);
     }
 

@@ -6,7 +6,7 @@
 use super::ask::{Asked, Refused};
 use super::page::Looked;
 use super::terms::{write_instant, write_rewards};
-use super::trades::base_fee;
+use super::trades::{base_fee, maker_base_fee};
 use super::{Reader, Token, page};
 use crate::catalog::{EventFacts, Moment, Source, Span, Texts};
 use crate::domain::amount::ONE;
@@ -95,7 +95,6 @@ impl Reader {
     /// What the full form says about trading.
     fn write_trading(&self, json: &mut Writer<'_>, row: &MarketRow) {
         let facts = self.index.facts(row.market);
-        let fee = base_fee(row.fee.rate);
         let half = row.payout.is_some_and(|payout| u64::from(payout.per_share(Outcome::Zero)) * 2 == ONE);
         json.key("enable_order_book").boolean(!row.mode.is_closed());
         json.key("accepting_order_timestamp");
@@ -103,8 +102,8 @@ impl Reader {
         json.key("minimum_order_size").millionths_number(row.min_size.0);
         json.key("minimum_tick_size").ten_thousandths_number(row.tick.ten_thousandths());
         json.key("seconds_delay").number(facts.seconds_delay);
-        json.key("maker_base_fee").number(if row.fee.taker_only { 0 } else { fee });
-        json.key("taker_base_fee").number(fee);
+        json.key("maker_base_fee").number(maker_base_fee(&row.fee));
+        json.key("taker_base_fee").number(base_fee(row.fee.rate));
         json.key("notifications_enabled").boolean(false).key("is_50_50_outcome").boolean(half);
     }
 

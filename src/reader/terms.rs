@@ -2,7 +2,7 @@
 
 use super::Reader;
 use super::ask::{Asked, Refused, no_market};
-use super::trades::base_fee;
+use super::trades::{base_fee, maker_base_fee};
 use crate::catalog::Rewards;
 use crate::domain::{FeeSchedule, Mode, TimeMs};
 use crate::http::Endpoint;
@@ -60,7 +60,6 @@ impl Reader {
         let market = self.market_of_path(asked)?;
         let row = self.market(market);
         let facts = self.index.facts(market);
-        let fee = base_fee(row.fee.rate);
         json.open_object().key("gst");
         write_instant(json, facts.game_start);
         json.key("r").open_object();
@@ -81,7 +80,7 @@ impl Reader {
         json.key("mts").ten_thousandths_number(row.tick.ten_thousandths());
         json.key("mos").millionths_number(row.min_size.0).key("fd");
         write_fee_descriptor(json, &row.fee);
-        json.key("mbf").number(if row.fee.taker_only { 0 } else { fee }).key("tbf").number(fee);
+        json.key("mbf").number(maker_base_fee(&row.fee)).key("tbf").number(base_fee(row.fee.rate));
         for name in ["rfqe", "itode", "ibce"] {
             json.key(name).boolean(false);
         }

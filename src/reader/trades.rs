@@ -10,7 +10,7 @@ use super::ask::{Asked, Narrowed, Refused};
 use super::index::{Leg, Trade};
 use super::page::Looked;
 use super::{Caller, Reader, Token, page};
-use crate::domain::{Address, Dialect, MarketNo, Position, TimeMs, TradeId};
+use crate::domain::{Address, Dialect, FeeSchedule, MarketNo, Position, TimeMs, TradeId};
 use crate::json::Writer;
 use crate::ledger::OrderRow;
 
@@ -192,7 +192,7 @@ impl Reader {
         json.key("transaction_hash").hex(self.settlement_hash(&taker).as_bytes());
         json.key("bucket_index").number(0);
         json.key("maker_orders").open_array();
-        let maker_fee = if market.fee.taker_only { 0 } else { fee };
+        let maker_fee = maker_base_fee(&market.fee);
         for leg in trade.legs {
             let maker = self.order_at(leg.maker)?;
             work += work_of_length(&maker);
@@ -220,6 +220,11 @@ impl Reader {
 /// The work of reading a row from an archive, beyond that of a short one.
 fn work_of_length(row: &OrderRow) -> u64 {
     row.trades.len() as u64 / page::TRADES_OF_WORK
+}
+
+/// What makers pay, as [`base_fee`] of the rate.
+pub(super) fn maker_base_fee(fee: &FeeSchedule) -> u64 {
+    if fee.taker_only { 0 } else { base_fee(fee.rate) }
 }
 
 /// A fee rate in basis points, rounded down from millionths.

@@ -89,12 +89,7 @@ pub(super) struct WalletView {
 }
 
 impl WalletView {
-    /// What happened in all wallets: the part of the view that a snapshot keeps.
-    pub(super) fn kept(&self) -> &Wallets {
-        &self.wallets
-    }
-
-    /// [`Self::kept`], to be filled from a snapshot.
+    /// What happened in all wallets, to be filled from a snapshot.
     pub(super) fn kept_mut(&mut self) -> &mut Wallets {
         &mut self.wallets
     }
@@ -186,7 +181,7 @@ impl Reader {
         self.wallets.by_address.get(address).copied()
     }
 
-    /// The read model.
+    /// What happened in all wallets: the read model, which a snapshot keeps.
     pub(super) const fn model(&self) -> &Wallets {
         &self.wallets.wallets
     }

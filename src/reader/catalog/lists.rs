@@ -335,9 +335,7 @@ fn named<R: IntoIterator<Item = u32>>(
 
 /// The items that slugs name.
 fn items(catalog: &Catalog, kind: ItemKind, slugs: Option<Vec<String>>) -> Option<BTreeSet<u32>> {
-    slugs.map(|slugs| {
-        slugs.iter().flat_map(|slug| catalog.shelf(kind).by_slug(slug).collect::<Vec<_>>()).collect()
-    })
+    named(slugs, |slug| catalog.shelf(kind).by_slug(slug).collect::<Vec<_>>())
 }
 
 /// The rows that pass both filters.

@@ -21,7 +21,8 @@
 //!   or for which the other rows of its page leave no room.
 
 use super::super::books::shown_bests;
-use super::super::trades::base_fee;
+use super::super::markets::write_span;
+use super::super::trades::{base_fee, maker_base_fee};
 use super::super::{ANSWER_BYTES_MAX, Reader, Token};
 use super::scope::Scope;
 use crate::catalog::search::Hit;
@@ -288,9 +289,8 @@ impl Reader {
         json.key("orderPriceMinTickSize").ten_thousandths_number(row.tick.ten_thousandths());
         json.key("orderMinSize").millionths_number(row.min_size.0);
         json.key("negRisk").boolean(row.neg_risk).key("feesEnabled").boolean(0 < row.fee.rate);
-        let fee = base_fee(row.fee.rate);
-        json.key("makerBaseFee").number(if row.fee.taker_only { 0 } else { fee });
-        json.key("takerBaseFee").number(fee).key("feeSchedule").open_object();
+        json.key("makerBaseFee").number(maker_base_fee(&row.fee));
+        json.key("takerBaseFee").number(base_fee(row.fee.rate)).key("feeSchedule").open_object();
         json.key("rate").millionths_number(row.fee.rate.into());
         json.key("exponent").number(row.fee.exponent.into());
         json.key("takerOnly").boolean(row.fee.taker_only);
@@ -327,11 +327,7 @@ impl Reader {
         let facts = self.index.facts(row.market);
         json.open_object().key("id").number_text(row.market_id).key("conditionId").condition(&row.condition);
         json.key("marketMakerAddress").text(&facts.market_maker).key("description");
-        if facts.description.is_empty() {
-            json.text("");
-        } else {
-            json.raw(facts.description.of(&row.text).as_bytes());
-        }
+        write_span(json, facts.description, &row.text);
         json.close_object();
     }
 

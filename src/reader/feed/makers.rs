@@ -6,7 +6,7 @@
 //! followers, not with their product.
 
 use super::super::Reader;
-use super::super::trades::base_fee;
+use super::super::trades::maker_base_fee;
 use crate::domain::{Position, WalletNo};
 use crate::json::Writer;
 use crate::ledger::OrderRow;
@@ -47,8 +47,7 @@ impl Makers {
     }
 
     fn write(&mut self, reader: &Reader, taker: &OrderRow, principal: WalletNo) {
-        let fee = reader.market(taker.market).fee;
-        let maker_fee = if fee.taker_only { 0 } else { base_fee(fee.rate) };
+        let maker_fee = maker_base_fee(&reader.market(taker.market).fee);
         let legs = reader.trade_of(taker.position).legs;
         let from = self.by_principal.partition_point(|(maker, _)| *maker < principal);
         let own = self.by_principal[from..].iter().take_while(|(maker, _)| *maker == principal);

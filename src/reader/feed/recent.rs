@@ -51,10 +51,20 @@ pub(super) struct Event {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
-    /// To an order, with its state right after that.
-    Order { order: Position, step: Step, filled: Shares, trades: usize, state: OrderState },
+    /// To an order, and how it stood right after that.
+    Order { order: Position, stand: Stand },
     /// The principal took part in the trade of this taker, or that trade is final.
     Trade { taker: Position, is_final: bool },
+}
+
+/// How an order stood right after an event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Stand {
+    pub(super) step: Step,
+    pub(super) filled: Shares,
+    /// How many trades it had by then.
+    pub(super) trades: usize,
+    pub(super) state: OrderState,
 }
 
 /// What an order's event says.
@@ -211,7 +221,8 @@ fn each_event(
 }
 
 fn order(row: &OrderRow, step: Step) -> What {
-    What::Order { order: row.position, step, filled: row.filled, trades: row.trades.len(), state: row.state }
+    let stand = Stand { step, filled: row.filled, trades: row.trades.len(), state: row.state };
+    What::Order { order: row.position, stand }
 }
 
 /// Every principal that took part in an order's trade, each once.

@@ -28,9 +28,9 @@ use super::super::trades::base_fee;
 use super::super::{Caller, Reader};
 use super::ask::{self, Ask, Credentials, Operation, SUBSCRIPTIONS_MAX, Since};
 use super::makers::Makers;
-use super::recent::{Event, Step, What};
+use super::recent::{Event, Stand, Step, What};
 use super::{Account, Channel, Feed, Markets, Subscriber, unauthorized, write_stamp, write_unknown};
-use crate::domain::{ApiKey, Position, Shares, TimeMs, TradeId, WalletNo};
+use crate::domain::{ApiKey, Position, TimeMs, TradeId, WalletNo};
 use crate::json::Writer;
 use crate::ledger::{OrderRow, OrderState};
 use std::collections::BTreeSet;
@@ -245,10 +245,7 @@ impl Feed {
             let json = &mut Writer::new(out);
             json.open_object();
             match event.what {
-                What::Order { step, filled, trades, state, .. } => {
-                    let stand = Stand { step, filled, trades, state };
-                    write_order(json, reader, caller, &row, stand, event.time);
-                }
+                What::Order { stand, .. } => write_order(json, reader, caller, &row, stand, event.time),
                 What::Trade { is_final, .. } => {
                     let status = if is_final { "CONFIRMED" } else { "MATCHED" };
                     let shown = makers.shown(reader, &row, caller.principal);
@@ -293,16 +290,6 @@ impl Feed {
             json.close_object();
         });
     }
-}
-
-/// How an order stood right after an event.
-#[derive(Clone, Copy)]
-struct Stand {
-    step: Step,
-    filled: Shares,
-    /// How many trades it had by then.
-    trades: usize,
-    state: OrderState,
 }
 
 impl Stand {
