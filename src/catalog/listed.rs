@@ -48,9 +48,17 @@ const fn place(column: Column) -> Option<usize> {
     }
 }
 
+const _: () = {
+    let mut at = 0;
+    while at < KEPT.len() {
+        assert!(matches!(place(KEPT[at]), Some(place) if place == at), "a column's place is that in `KEPT`");
+        at += 1;
+    }
+};
+
 /// What filters ask of a row.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Flag {
+enum Flag {
     Active,
     Closed,
     Archived,
@@ -61,7 +69,7 @@ pub(super) enum Flag {
 
 /// Those flags of a row that are up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Flags(u8);
+struct Flags(u8);
 
 impl Flags {
     fn of<const COUNT: usize>(flags: [(Flag, bool); COUNT]) -> Self {
@@ -123,7 +131,7 @@ impl Listed {
     }
 
     /// Notes a new or changed row: its id if that is a number, and its values.
-    pub(super) fn note<'a>(
+    fn note<'a>(
         &mut self,
         row: u32,
         flags: Flags,
@@ -158,8 +166,14 @@ impl Listed {
         self.last_trades[row as usize]
     }
 
+    /// What was traded in a row in the 24 hours before `now`: `sum`, which is not asked if the last trade tells that it
+    /// is nothing.
+    fn volume_of_day(&self, row: u32, now: TimeMs, sum: impl FnOnce() -> u64) -> u64 {
+        if self.last_trade(row) <= day_before(now) { 0 } else { sum() }
+    }
+
     /// A row's id, if that is a number.
-    pub(super) fn id(&self, row: u32) -> Option<u64> {
+    fn id(&self, row: u32) -> Option<u64> {
         some(self.ids[row as usize])
     }
 
@@ -281,10 +295,10 @@ impl Catalog {
             Column::Slug => Value::of_text(&facts().slug),
             Column::Title => Value::of_text(&facts().title),
             Column::Ticker => Value::of_text(&facts().ticker),
-            Column::Volume24hr => Some(Value::Number(match self.listed_events.last_trade(number) {
-                last if last <= day_before(now) => 0,
-                _ => self.volume_of_day(self.event(number), now),
-            })),
+            Column::Volume24hr => {
+                let sum = || self.volume_of_day(self.event(number), now);
+                Some(Value::Number(self.listed_events.volume_of_day(number, now, sum)))
+            }
             kept => self.listed_events.number(number, kept).map(Value::Number),
         }
     }
@@ -297,10 +311,10 @@ impl Catalog {
             Column::Title | Column::Ticker => None,
             Column::Slug => Value::of_text(&facts().slug),
             Column::Question => Value::of_text(&facts().question),
-            Column::Volume24hr => Some(Value::Number(match self.listed_markets.last_trade(number) {
-                last if last <= day_before(now) => 0,
-                _ => self.market(number).volume_of_day(now),
-            })),
+            Column::Volume24hr => {
+                let sum = || self.market(number).volume_of_day(now);
+                Some(Value::Number(self.listed_markets.volume_of_day(number, now, sum)))
+            }
             kept => self.listed_markets.number(number, kept).map(Value::Number),
         }
     }

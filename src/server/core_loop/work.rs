@@ -220,7 +220,7 @@ impl CoreLoop {
             Follows::Reader(reading) => {
                 let busy = busy | reading.work(mark, self.now, self.elapsed_ms);
                 self.hand_on_reads();
-                busy | snapshotter::answer(self) | intake::go_on_importing(self)
+                busy | snapshotter::answer(self) | intake::go_on_adding(self)
             }
         }
     }

@@ -196,6 +196,7 @@ fn send_next(core: &mut CoreLoop) -> bool {
     desk::look(core);
     let errand = match addition {
         Addition::Import(import) => errand(plan(core, &import)),
+        // A refusal goes the same way, so that what waits behind it has its turn.
         Addition::Market(market) => market_acts::new_market(core, market)
             .unwrap_or_else(|refusal| Box::new(move |_, _| Report::Answer(refusal.said()))),
     };
@@ -208,7 +209,7 @@ fn send_next(core: &mut CoreLoop) -> bool {
 }
 
 /// Goes on with imports and new markets, if there is something to go on with. Returns whether it did.
-pub(in crate::server) fn go_on_importing(core: &mut CoreLoop) -> bool {
+pub(in crate::server) fn go_on_adding(core: &mut CoreLoop) -> bool {
     look_for_room(core) || send_next(core)
 }
 
