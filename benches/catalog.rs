@@ -21,9 +21,7 @@ use outcry::catalog::{
     MarketEntry, Page, Source, Texts,
 };
 use outcry::domain::{FeeSchedule, Mode, Shares, Tick, TimeMs};
-use serde_json::Value;
 use std::collections::HashMap;
-use std::io::{BufWriter, Read as _, Write as _};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -33,13 +31,11 @@ mod figures;
 mod folder;
 #[path = "catalog/import.rs"]
 mod import;
+#[path = "catalog/rows.rs"]
+mod rows;
 
 const MARKETS: u64 = 164_000;
 const SEED: u64 = 7;
-const FIRST_ID: u64 = 10_000_000;
-
-const REAL: &str = "../shared/data/gamma-markets-500/polymarket_markets.json.gz";
-
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let value = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);
@@ -50,11 +46,11 @@ fn main() {
     let markets = usize::try_from(count).expect("64 bits");
     let folder = folder::on_disk();
     let file = value("--file").map_or_else(|| folder.path().join("markets.json"), PathBuf::from);
-    let bytes = write_rows(&file, count, seed);
+    let bytes = rows::write(&file, 0..count, seed);
     println!("{markets} markets, {} MiB, seed {seed}", bytes >> 20);
     let all = !words.iter().any(|word| word == "import" || word == "lists");
     if all || words.iter().any(|word| word == "import") {
-        import::measure(&file, markets, FIRST_ID + count - 1);
+        import::measure(&file, markets, rows::FIRST_ID + count - 1);
     }
     if all || words.iter().any(|word| word == "lists") {
         let text = std::fs::read(&file).expect("just written");
@@ -79,52 +75,6 @@ fn timed<T>(what: &str, count: usize, work: impl FnOnce() -> T) -> T {
     println!("{what}: {seconds:.2} s, {:.0} markets/s", count as f64 / seconds);
     figures::note(format!("{what}, {count} markets"), seconds, figures::Unit::S);
     done
-}
-
-/// Writes the real rows again and again, each copy with its own id, condition, tokens, slug and title,
-/// which `seed` decides; markets of one event stay together. Returns the file's length.
-fn write_rows(file: &std::path::Path, count: u64, seed: u64) -> u64 {
-    let real: Vec<Value> = if let Ok(bytes) = std::fs::read(REAL) {
-        let mut text = String::new();
-        flate2::read::MultiGzDecoder::new(&bytes[..]).read_to_string(&mut text).expect("gzip");
-        serde_json::from_str(&text).expect("JSON")
-    } else {
-        let events: Vec<Value> = serde_json::from_str(outcry::catalog::DEV).expect("JSON");
-        events.iter().flat_map(|event| event["markets"].as_array().cloned().unwrap_or_default()).collect()
-    };
-    let mut out = BufWriter::new(std::fs::File::create(file).expect("a place for the file"));
-    let own = |row: &mut Value, name: &str, copy: u64| {
-        let text = row[name].as_str().unwrap_or_default();
-        row[name] = format!("{text}{}{seed}-{copy}", if name == "slug" { "-" } else { " " }).into();
-    };
-    for number in 0..count {
-        let (copy, at) = (number / real.len() as u64, number % real.len() as u64);
-        let mut row = real[usize::try_from(at).expect("64 bits")].clone();
-        let id = FIRST_ID + number;
-        let [one, two, three, four] = [0, 1, 2, 3].map(|part| mixed(seed ^ mixed(4 * id + part)));
-        row["id"] = id.to_string().into();
-        row["conditionId"] = format!("0x{one:016x}{two:016x}{three:016x}{four:016x}").into();
-        row["clobTokenIds"] = format!("[\"{one}{two}{three}1\", \"{one}{two}{three}2\"]").into();
-        own(&mut row, "slug", copy);
-        own(&mut row, "question", copy);
-        for event in row["events"].as_array_mut().into_iter().flatten() {
-            event["id"] = format!("{}{copy:04}", event["id"].as_str().unwrap_or_default()).into();
-            own(event, "slug", copy);
-            own(event, "title", copy);
-        }
-        write!(out, "{}{row}", if number == 0 { "[" } else { ",\n" }).expect("room for the file");
-    }
-    writeln!(out, "]").expect("room for the file");
-    let file = out.into_inner().expect("room for the file");
-    file.metadata().expect("just written").len()
-}
-
-/// A number without a visible pattern (the finaliser of splitmix64).
-const fn mixed(number: u64) -> u64 {
-    let number = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    number ^ (number >> 31)
 }
 
 /// The texts, in place of the ledger's.
@@ -239,7 +189,7 @@ fn naive(markets: &[ImportedMarket], columns: &[Column], offset: usize) -> Vec<u
     let mut keyed: Vec<(u64, String, u64)> = markets
         .iter()
         .map(|market| {
-            let row: Value = serde_json::from_str(&market.text).expect("JSON");
+            let row: serde_json::Value = serde_json::from_str(&market.text).expect("JSON");
             let volume = row["volumeNum"].to_string();
             let (whole, places) = volume.split_once('.').unwrap_or((&volume, ""));
             let millionths = format!("{whole}{places:0<6.6}").parse().unwrap_or(0);

@@ -60,14 +60,13 @@ impl Outcry {
 
     /// What the operator's listener answers at a path.
     pub(crate) fn asked(&self, path: &str) -> serde_json::Value {
+        serde_json::from_str(&self.desk().ask("GET", path, "")).expect("JSON")
+    }
+
+    /// A connection to the operator's listener.
+    pub(crate) fn desk(&self) -> Desk {
         let token = std::fs::read_to_string(&self.token_file).expect("serve makes its token");
-        let mut client = Client::connect(self.admin);
-        let token = token.trim();
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {token}\r\n\r\n");
-        let (_, reply) = client.round_trip(request.as_bytes());
-        let (_, body) = reply.split_once("\r\n\r\n").expect("an answer has a head");
-        serde_json::from_str(body).expect("JSON")
+        Desk { client: Client::connect(self.admin), token: token.trim().to_owned() }
     }
 
     /// The first outcome's token of the only market.
@@ -87,6 +86,28 @@ impl Outcry {
             .output()
             .expect("outcry runs");
         assert!(done.status.success(), "{words:?}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+}
+
+/// The operator's listener, over one connection.
+pub(crate) struct Desk {
+    client: Client,
+    token: String,
+}
+
+impl Desk {
+    /// The body of the answer to this request, which must succeed.
+    pub(crate) fn ask(&mut self, method: &str, path: &str, body: &str) -> String {
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nAuthorization: Bearer {}\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            self.token,
+            body.len()
+        );
+        let (_, reply) = self.client.round_trip(request.as_bytes());
+        let (head, body) = reply.split_once("\r\n\r\n").expect("an answer has a head");
+        assert!(head.starts_with("HTTP/1.1 200"), "{method} {path}: {reply}");
+        body.to_owned()
     }
 }
 

@@ -14,8 +14,18 @@ use crate::verdict::Verdict;
 use crate::watch::FamilyWatch;
 
 /// The benchmarks that write figures; the others only draw criterion's comparisons.
-const BENCHES: [&str; 9] =
-    ["cancels", "catalog", "matching", "reads", "restart", "roundtrip", "search", "streams", "wallets"];
+const BENCHES: [&str; 10] = [
+    "cancels",
+    "catalog",
+    "footprint",
+    "matching",
+    "reads",
+    "restart",
+    "roundtrip",
+    "search",
+    "streams",
+    "wallets",
+];
 
 /// The profile that `cargo bench` uses by default.
 pub(crate) const PROFILE: &str = "bench";

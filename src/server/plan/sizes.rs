@@ -165,16 +165,17 @@ impl Plan {
     }
 
     /// What may come on top, so that it can be read, with as many markets, wallets and resting orders as there is room
-    /// for: for as long as they are there, and while a snapshot is made. Measured: 5.4 to 6.6 kB a market whose row has
-    /// 2.2 kB, 1.1 kB a wallet, 0.7 kB a resting order; of one more loop that follows the log, or a snapshot, 4 to 4.5,
-    /// 0.6 to 0.9 and 0.7 kB. An estimate: longer rows take more, and positions and history are not in it.
+    /// for: for as long as they are there, and while a snapshot is made. A row's bytes are the most that
+    /// `benches/footprint.rs` shows, rounded up, its markets' rows having 5 KiB in Gamma's file; of a loop more that
+    /// follows the log, and of a snapshot, the larger. An estimate: longer rows take more, and positions and history are
+    /// not in it.
     #[must_use]
     pub fn memory_on_top(&self) -> [u64; 2] {
-        const MARKET: u64 = 6 << 10;
-        const WALLET: u64 = 1_152;
-        const RESTING_ORDER: u64 = 704;
-        const MARKET_AGAIN: u64 = 5 << 10;
-        const WALLET_AGAIN: u64 = 768;
+        const MARKET: u64 = 7_680;
+        const WALLET: u64 = 1_472;
+        const RESTING_ORDER: u64 = 752;
+        const MARKET_AGAIN: u64 = 6_400;
+        const WALLET_AGAIN: u64 = 1_088;
         let [markets, wallets] = [self.limits.markets_max, self.limits.wallets_max].map(u64::from);
         let orders = u64::from(self.limits.resting_orders_max) * u64::from(self.topology.shards);
         let once = markets * MARKET + wallets * WALLET + orders * RESTING_ORDER;
@@ -184,15 +185,15 @@ impl Plan {
     }
 
     /// The part of [`Self::memory_bytes`] that a start takes at once, so that no order waits for a page, by the setting
-    /// that asks for it. A row's bytes include its places in the indexes, and are what doubling each size added to a
-    /// process, rounded up.
+    /// that asks for it. A row's bytes include its places in the indexes, and are what `benches/footprint.rs` shows,
+    /// rounded up.
     #[must_use]
     pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
-        const RESTING_ORDER: u64 = 192;
-        const DIGEST: u64 = 128;
-        const WALLET: u64 = 176;
-        const WALLET_OF_SHARD: u64 = 28;
-        const POSITION: u64 = 112;
+        const RESTING_ORDER: u64 = 128;
+        const DIGEST: u64 = 120;
+        const WALLET: u64 = 164;
+        const WALLET_OF_SHARD: u64 = 25;
+        const POSITION: u64 = 104;
         let (limits, shards) = (&self.limits, u64::from(self.topology.shards));
         vec![
             ("sizes.resting_orders", u64::from(limits.resting_orders_max) * RESTING_ORDER * shards),
@@ -294,11 +295,11 @@ mod tests {
             plan.expect("a plan").memory_on_top()
         };
         for (markets, wallets, shards, feed, expected) in [
-            (1 << 18, 1 << 20, 1, "auto", [3_392 * MIB, 2_752 * MIB]),
-            (1 << 17, 1 << 20, 1, "auto", [2_624 * MIB, 2_112 * MIB]),
-            (1 << 18, 1 << 19, 1, "auto", [2_816 * MIB, 2_368 * MIB]),
-            (1 << 18, 1 << 20, 2, "auto", [4_096 * MIB, 3_456 * MIB]),
-            (1 << 18, 1 << 20, 1, "own", [6_144 * MIB, 2_752 * MIB]),
+            (1 << 18, 1 << 20, 1, "auto", [4_144 * MIB, 3_440 * MIB]),
+            (1 << 17, 1 << 20, 1, "auto", [3_184 * MIB, 2_640 * MIB]),
+            (1 << 18, 1 << 19, 1, "auto", [3_408 * MIB, 2_896 * MIB]),
+            (1 << 18, 1 << 20, 2, "auto", [4_896 * MIB, 4_192 * MIB]),
+            (1 << 18, 1 << 20, 1, "own", [7_584 * MIB, 3_440 * MIB]),
         ] {
             assert_eq!(with(markets, wallets, shards, feed), expected, "{markets} {wallets} {shards} {feed}");
         }
