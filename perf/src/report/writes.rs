@@ -191,7 +191,8 @@ mod tests {
             (1_000.0, 10.0, "most of it is the disk, for a write that was under way and then its own."),
             (900.0, 10.0, "neither explains it alone."),
         ] {
-            let mut summary = Summary { client_cpu: 0, ..crate::summary::example() };
+            let settings = vec!["journal.durability=durable".to_owned()];
+            let mut summary = Summary { client_cpu: 0, settings, ..crate::summary::example() };
             let thread = summary.threads[0].clone();
             summary.threads.push(Thread { name: "journal".to_owned(), cpu: None, ..thread });
             let spans = |wait_p999_us| Spans { wait_p999_us, ..Spans::default() };
