@@ -339,7 +339,7 @@ struct Entry {
 impl Entry {
     /// What the request has paid into this bucket before, at most the whole bucket.
     fn paid_us(&self) -> u64 {
-        self.rate.cost_us(Cost { now: self.due.cost.paid, paid: 0 })
+        self.rate.cost_us(Cost { now: self.due.cost.paid, ..Cost::NONE })
     }
 
     fn stands(&self, ahead_us: u64) -> Standing {

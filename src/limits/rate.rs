@@ -31,13 +31,17 @@ pub struct Cost {
     pub now: u32,
     /// What it has paid into the same bucket before, which is given back if it is refused.
     pub paid: u32,
+    /// What it owes the same bucket besides, whatever becomes of it.
+    pub owed: u32,
 }
 
 impl Cost {
+    /// That of nothing.
+    pub const NONE: Self = Self { now: 0, paid: 0, owed: 0 };
     /// The cost of nearly every request.
-    pub const ONE: Self = Self { now: 1, paid: 0 };
+    pub const ONE: Self = Self { now: 1, ..Self::NONE };
     /// That of a request that has paid [`Self::ONE`] before.
-    pub const PAID: Self = Self { now: 0, paid: 1 };
+    pub const PAID: Self = Self { paid: 1, ..Self::NONE };
 }
 
 /// A bucket after one more request.
@@ -76,10 +80,10 @@ impl Rate {
         self.waiting_us_max() + self.depth_us()
     }
 
-    /// What `cost.now` takes, on top of what the same request has paid: together at most the whole bucket, or
+    /// What `cost.now` takes, on top of what the same request has paid and owes: together at most the whole bucket, or
     /// a larger request would never be allowed.
     pub(super) fn cost_us(self, cost: Cost) -> u64 {
-        let at_most = self.count.saturating_sub(cost.paid);
+        let at_most = self.count.saturating_sub(cost.paid).saturating_sub(cost.owed);
         self.interval_us() * u64::from(cost.now.min(at_most))
     }
 
@@ -211,7 +215,7 @@ mod tests {
     #[test]
     fn a_full_burst_fits_and_one_more_waits_an_interval() {
         for rate in [Rate::of(2_400, 10), Rate::of(3, 1), Rate::of(COUNT_MAX, 1), Rate::of(7, WINDOW_S_MAX)] {
-            let full = rate.fill(0, Cost { now: rate.count, paid: 0 });
+            let full = rate.fill(0, Cost { now: rate.count, ..Cost::NONE });
             assert_eq!((full.ahead_us, full.wait_us), (rate.depth_us(), 0), "{rate}");
             assert_eq!(rate.remaining(full.ahead_us), 0);
             assert_eq!(rate.fill(full.ahead_us, Cost::ONE).wait_us, rate.interval_us());
@@ -222,8 +226,18 @@ mod tests {
     #[test]
     fn what_costs_more_than_a_burst_costs_a_burst() {
         let rate = Rate::of(3, 10);
-        for (now, paid, taken) in [(15, 0, 3), (3, 0, 3), (14, 1, 2), (1, 2, 1), (1, 3, 0), (1, 9, 0)] {
-            assert_eq!(rate.cost_us(Cost { now, paid }), taken * rate.interval_us(), "{now} behind {paid}");
+        for (now, paid, owed, taken) in [
+            (15, 0, 0, 3),
+            (3, 0, 0, 3),
+            (14, 1, 0, 2),
+            (14, 1, 1, 1),
+            (1, 2, 0, 1),
+            (1, 3, 0, 0),
+            (1, 0, 3, 0),
+            (1, 9, 9, 0),
+        ] {
+            let cost = Cost { now, paid, owed };
+            assert_eq!(rate.cost_us(cost), taken * rate.interval_us(), "{cost:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ fn limits(mode: Mode, table: &str) -> RateLimits {
 }
 
 fn due(party: Party, scope: Scope, cost: u32) -> Due {
-    Due { party, scope, cost: Cost { now: cost, paid: 0 } }
+    Due { party, scope, cost: Cost { now: cost, ..Cost::NONE } }
 }
 
 /// Runs lines such as `0 book 1 -> pass 1 left of 2, 5 s`: milliseconds, scopes, cost, and the outcome.
@@ -122,18 +122,18 @@ fn a_refused_request_gets_back_what_it_has_paid_before() {
         };
         // Its owner has no room for it; the address that it came from has.
         let other = limits.owner(2);
-        assert_eq!(pay(&[(other, Cost { now: 4, paid: 0 })]).0, Verdict::Pass);
+        assert_eq!(pay(&[(other, Cost { now: 4, ..Cost::NONE })]).0, Verdict::Pass);
         assert_eq!(pay(&[(address, Cost::ONE)]).0, Verdict::Pass);
-        assert_eq!(pay(&[(address, Cost::PAID), (owner, Cost { now: 3, paid: 0 })]).0, Verdict::Pass);
+        assert_eq!(pay(&[(address, Cost::PAID), (owner, Cost { now: 3, ..Cost::NONE })]).0, Verdict::Pass);
         assert_eq!(pay(&[(address, Cost::ONE)]).0, Verdict::Pass);
-        let (verdict, standing) = pay(&[(address, Cost::PAID), (other, Cost { now: 2, paid: 0 })]);
+        let (verdict, standing) = pay(&[(address, Cost::PAID), (other, Cost { now: 2, ..Cost::NONE })]);
         let refused = mode == Mode::Enforce;
         assert_eq!(verdict != Verdict::Pass, refused);
         assert_eq!(standing.map(|stands| (stands.remaining, stands.over)), Some((0, !refused)));
         assert_eq!(left_of(address), left, "{mode:?}");
         // Both have paid for one of its four orders, and there is no room for the others.
         assert_eq!(pay(&[(owner, Cost::ONE)]).0, Verdict::Pass);
-        let (_, standing) = pay(&[(owner, Cost { now: 3, paid: 1 })]);
+        let (_, standing) = pay(&[(owner, Cost { now: 3, ..Cost::PAID })]);
         assert_eq!(
             standing.map(|stands| (stands.remaining, stands.over)),
             Some((u32::from(refused), !refused))
@@ -193,7 +193,7 @@ fn what_was_paid_is_not_judged_again() {
 fn what_is_given_back_to_a_bucket_that_is_gone_takes_none_of_another() {
     let (buckets, rate, now) = (Buckets::new(8), Rate::of(2, 10), Moment::of_ms(7));
     let [busy @ .., gone] = [1_u64, 2, 3, 4, 5, 6, 7, 8, 9].map(|tag| tag << 42);
-    let two = Cost { now: 2, paid: 0 };
+    let two = Cost { now: 2, ..Cost::NONE };
     assert!(busy.iter().all(|&hash| buckets.charge(hash, rate, two, now, 0).fits));
     buckets.give_back(gone, rate, 1, now);
     assert!(busy.iter().all(|&hash| !buckets.charge(hash, rate, Cost::ONE, now, 0).fits));

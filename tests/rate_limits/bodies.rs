@@ -15,6 +15,16 @@ fn each_further_32_kib_of_a_body_are_owed_by_the_address_whatever_becomes_of_the
 }
 
 #[test]
+fn a_long_batch_that_costs_more_than_there_ever_is_costs_all_that_its_body_leaves() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.cancel=9/9m"]);
+    let ids: Vec<String> = (0..1_000).map(|id| format!("\"0x{id:064x}\"")).collect();
+    // Its body alone costs 2, and its 63 sixteens are more than there can be.
+    let cancel = format!("[{}]", ids.join(","));
+    assert_eq!(super::said(&site.ask("DELETE", "/orders", &cancel)), "200 9 0 540");
+    assert_eq!(super::said(&site.ask("DELETE", "/orders", "[]")), "429 9 0 540 retry 60");
+}
+
+#[test]
 fn a_body_costs_the_same_where_nothing_wants_it() {
     let mut site = Site::start(&["limits.mode=enforce", "limits.clob=9/9s", "allowed_origins=*"]);
     let page = "Origin: https://app.example\r\n";

@@ -465,7 +465,7 @@ fn due_for(party: Party, message_bytes: usize, answer_bytes: usize) -> Due {
     const MESSAGE_BYTES_PER_COST: usize = 4 << 10;
     let more = message_bytes / MESSAGE_BYTES_PER_COST + answer_bytes / ANSWER_BYTES_PER_COST;
     let now = u32::try_from(more).unwrap_or(u32::MAX);
-    Due { party, scope: Scope::StreamMessages, cost: Cost { now, paid: 1 } }
+    Due { party, scope: Scope::StreamMessages, cost: Cost { now, ..Cost::PAID } }
 }
 
 /// Ends a stream for this reason, with the numbers if too much is unread.

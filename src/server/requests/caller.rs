@@ -160,7 +160,7 @@ impl Callers {
 
     /// Counts what an owner's cancels turned out to cost.
     pub(in crate::server) fn owe_for_cancels(&self, principal: WalletNo, count: u32) {
-        let cost = Cost { now: count, paid: 0 };
+        let cost = Cost { now: count, ..Cost::NONE };
         let due = Due { party: self.limits.owner(principal.0), scope: Scope::Cancel, cost };
         self.limits.owe(due, self.moment);
     }

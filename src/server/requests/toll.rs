@@ -58,6 +58,8 @@ pub(crate) struct Toll {
     held: Option<Moment>,
     /// Nobody can hold it: it is refused instead.
     at_once: bool,
+    /// What its body costs besides.
+    body: u32,
     retry_after_s: Option<u32>,
 }
 
@@ -110,8 +112,9 @@ impl Toll {
         let (costs, before) = ([(self.address, Cost::ONE)], self.next);
         let settled = self.settle(Step::Address, limits, &costs, scopes, now);
         if before < self.next {
-            let more = u32::try_from(body_bytes / BODY_BYTES_OF_COST).unwrap_or(u32::MAX);
-            let owed = |&scope| Due { party: self.address, scope, cost: Cost { now: more, paid: 0 } };
+            self.body = u32::try_from(body_bytes / BODY_BYTES_OF_COST).unwrap_or(u32::MAX);
+            let cost = Cost { now: self.body, ..Cost::NONE };
+            let owed = |&scope| Due { party: self.address, scope, cost };
             scopes.iter().map(owed).for_each(|due| limits.owe(due, now));
         }
         settled
@@ -147,7 +150,8 @@ impl Toll {
         if more == 0 {
             return Ok(());
         }
-        let costs = [self.address, limits.owner(owner.0)].map(|party| (party, Cost { now: more, paid: 1 }));
+        let cost = Cost { now: more, ..Cost::PAID };
+        let costs = [(self.address, Cost { owed: self.body, ..cost }), (limits.owner(owner.0), cost)];
         self.settle(Step::More, limits, &costs, scopes(endpoint), now)
     }
 
