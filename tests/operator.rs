@@ -7,6 +7,8 @@ mod backup;
 mod common;
 #[path = "operator/contradiction.rs"]
 mod contradiction;
+#[path = "operator/in_turn.rs"]
+mod in_turn;
 #[path = "operator/init.rs"]
 mod init;
 #[path = "operator/late.rs"]

@@ -135,6 +135,11 @@ impl Exchange {
         Connection::open(self.http)
     }
 
+    /// Opens a new connection to the operator's listener.
+    pub fn operators(&self) -> Connection {
+        Connection::open(self.admin)
+    }
+
     /// A read of the public listener, as JSON; any status but 200 fails the test.
     pub fn read(&self, path: &str) -> Value {
         self.connect().read(path)
@@ -170,7 +175,7 @@ impl Exchange {
     /// The page of the operator's metrics.
     #[track_caller]
     pub fn metrics(&self) -> String {
-        let answer = Connection::open(self.admin).request("GET", "/metrics", "", b"").unwrap();
+        let answer = self.operators().request("GET", "/metrics", "", b"").unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         String::from_utf8(answer.body).unwrap()
     }
@@ -185,7 +190,7 @@ impl Exchange {
     #[track_caller]
     pub fn advance(&self, ms: i64) -> u64 {
         let body = json!({ "advance_ms": ms }).to_string();
-        let answer = Connection::open(self.admin).request("POST", "/clock", "", body.as_bytes()).unwrap();
+        let answer = self.operators().request("POST", "/clock", "", body.as_bytes()).unwrap();
         assert_eq!(answer.status, 200, "{answer:?}");
         answer.json()["timeMs"].as_u64().unwrap()
     }

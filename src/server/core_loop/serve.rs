@@ -487,7 +487,12 @@ impl CoreLoop {
         Step::Took
     }
 
+    /// Begins a request of the operator's, once what came before it on its connection is done: it is judged by what that
+    /// left.
     fn admin(&mut self, client: Client, line: &mut Line, request: &Request<'_>) -> Step {
+        if line.writes_open() {
+            return Step::Blocked;
+        }
         let number = line.open(Intent::Write);
         let mut answer = std::mem::take(line.answer(number).expect("just opened"));
         let done = admin::begin(self, client, number, request, &mut answer);
