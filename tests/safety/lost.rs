@@ -108,6 +108,19 @@ fn a_promise_that_cannot_be_kept_keeps_an_order_out_and_nothing_that_cancels_or_
         }
         assert_eq!(site.live(), std::slice::from_ref(&kept));
     }
+    // One that ends with the answer would be lost at once.
+    let order = site.maker.sign(&site.wish(0, Side::Buy, 12, 5)).body;
+    for (path, body, method, status) in [("/order", &*order, "POST", 400), ("/orders", "[]", "DELETE", 200)] {
+        let headers = "Connection: close\r\nX-Outcry-Cancel-On-Disconnect: true\r\n";
+        let mut ending = site.exchange.connect();
+        ending.send(&site.maker.request_with(headers, method, path, body)).unwrap();
+        let answer = ending.answer().unwrap();
+        assert_eq!(answer.status, status, "{path}: {}", answer.text());
+        let is_told =
+            answer.text().contains("false: this connection ends with the answer; keep it, or promise");
+        assert_eq!(is_told, status == 400, "{path}: {}", answer.text());
+    }
+    assert_eq!(site.live(), std::slice::from_ref(&kept));
     // Nothing of it was promised, and the first promise holds.
     let of_other_key = site.bid(true, 0, 12, 5);
     drop((proxys, own, other_keys));

@@ -57,8 +57,8 @@ impl Trade {
 
 /// The key whose orders are to be cancelled when the connection is lost, by what `X-Outcry-Cancel-On-Disconnect` says.
 /// A connection answers for one key: another's promise cannot be kept, as the first would be broken without a word. One
-/// of a proxy is shared by clients, and lives and ends as its proxy likes: it can answer for nobody. The error is that
-/// of a request that may be refused for it.
+/// of a proxy is shared by clients, and lives and ends as its proxy likes: it can answer for nobody, no more than one that
+/// ends with the answer. The error is that of a request that may be refused for it.
 pub(super) fn promise(
     head: &Head<'_>,
     caller: &Caller,
@@ -71,6 +71,10 @@ pub(super) fn promise(
         Some("true") if is_shared => {
             Err(unpromised("true", "false: the connection is a proxy's; promise it on /ws/user"))
         }
+        Some("true") if !head.keep_alive => Err(unpromised(
+            "true",
+            "false: this connection ends with the answer; keep it, or promise on /ws/user",
+        )),
         Some("true") if is_others => {
             Err(unpromised("true", "false: this connection answers for another key"))
         }
