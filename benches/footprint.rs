@@ -12,6 +12,8 @@
 //! - **A snapshot** is made behind all of a kind: how much more memory the process has meanwhile than before it, by what
 //!   that is more than for an exchange with nothing in it.
 //!
+//! Markets are made from the real rows beside the repository; without these the figures say so and are not kept.
+//!
 //! A good number: what `Plan::memory_taken` and `Plan::memory_on_top` count (`src/server/plan/sizes.rs`), from which
 //! `outcry check` says whether there is room.
 
@@ -59,13 +61,17 @@ const BID: u64 = 50_000;
 /// How often it is looked whether all that happened was read.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// How long a process's memory has to stay as it is before it is read, for what goes on behind the loops: the search.
+/// For how many looks a process's memory has to stay as it is before it is read, for what goes on behind the loops: the
+/// search.
 const QUIET_LOOKS: u32 = 100;
 
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let step = words.first().map_or(ROWS, |word| word.parse().expect("ROWS: a number"));
     tables();
+    if !rows::are_real() {
+        figures::invalid("the real rows of a catalog are not here, and the sample's are much shorter");
+    }
     let folder = folder::on_disk();
     let mut bytes = 0;
     let files: Vec<PathBuf> = (0..STEPS)
@@ -84,10 +90,15 @@ fn main() {
 
 /// What one row more of each table takes.
 fn tables() {
-    let usual = Site::start(&[]).resident();
-    for (table, usual_rows) in TABLES {
-        let longer = Site::start(&[&format!("sizes.{table}={}", 2 * usual_rows)]).resident();
-        note(&format!("a row of sizes.{table}"), ratio(longer.saturating_sub(usual), usual_rows));
+    let resident = |longer: &str| {
+        let settings = TABLES
+            .map(|(table, rows)| format!("sizes.{table}={}", if table == longer { 2 * rows } else { rows }));
+        Site::start(&settings.each_ref().map(String::as_str)).resident()
+    };
+    let usual = resident("");
+    for (table, rows) in TABLES {
+        let more = resident(table).checked_sub(usual).expect("a longer table takes more");
+        note(&format!("a row of sizes.{table}"), ratio(more, rows));
     }
 }
 

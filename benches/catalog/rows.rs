@@ -11,6 +11,12 @@ pub(crate) const FIRST_ID: u64 = 10_000_000;
 
 const REAL: &str = "../shared/data/gamma-markets-500/polymarket_markets.json.gz";
 
+/// Whether the real rows are here.
+#[allow(dead_code, reason = "benches share it, and each uses a part")]
+pub(crate) fn are_real() -> bool {
+    Path::new(REAL).exists()
+}
+
 /// Writes the rows with these numbers: the real ones again and again, each copy with its own id, condition, tokens, slug
 /// and title, which `seed` decides; markets of one event stay together. Returns the file's length.
 pub(crate) fn write(file: &Path, numbers: Range<u64>, seed: u64) -> u64 {

@@ -398,13 +398,20 @@ impl Capacity {
     }
 
     /// One shard more than there are cores for, where that carries a quarter more, because the reader uses little of its
-    /// own. (On two CPUs, beside a client with batches, two shards took 1.5 times the orders of one, and at 8,000 requests
-    /// a second the median was 6 % longer.)
+    /// own. Not where a loop spins, which leaves others none of its CPU, nor with second threads of cores. (On two CPUs, EPYC
+    /// family 26, at `cf56e8d`: of `batch15` with a client that sleeps beside the server, two shards took 1.3 times the
+    /// orders of one in VALID runs, and 1.5 times in any; of `maker-quote` at 8,000 a second the median was 6 % longer.)
     fn one_that_shares(&self, scene: &Scene<'_>) -> Option<String> {
         let (machine, needs) = (scene.machine, scene.needs);
         let (cores, (shards, shards_max)) = (machine.distinct(Cpu::core), needs.carriers());
-        let is_even = machine.performance_cores() == cores;
-        if needs.ingress() != 0 || needs.policy == Policy::Explicit || shards == shards_max || !is_even {
+        let is_even = machine.performance_cores() == cores && machine.allowed.len() == cores;
+        let spins = needs.work.iter().any(|work| work.sleeps == Sleeps::Never);
+        if needs.ingress() != 0
+            || needs.policy == Policy::Explicit
+            || shards == shards_max
+            || !is_even
+            || spins
+        {
             return None;
         }
         let all_ns = self.parts.iter().map(|part| part.order_ns).sum::<u64>().max(1);

@@ -112,7 +112,7 @@ keys! {
     "sizes.positions_per_wallet" Number sizes_positions_per_wallet = 0, "Positions that one wallet may have in a shard; 0: a quarter of sizes.positions, or 1000 if that is more.";
     "sizes.connections" Number sizes_connections = 10_000, "Connections that may be open at once; the operator's listener has 64 of its own.";
     "sizes.connections_per_address" Number sizes_connections_per_address = 0, "Those that one address may have (an IPv6 /64 is one), unless it is one of trusted_proxies; 0: a quarter, or 1000 if that is more.";
-    "sizes.digests" Number sizes_digests = 4_000_000, "Order digests a shard remembers, 124 bytes each, which are there from the start.";
+    "sizes.digests" Number sizes_digests = 4_000_000, "Order digests a shard remembers, 120 bytes each, which are there from the start.";
     "auth.window_s" Number auth_window_s = 60, "Seconds a signed request may be off the clock. An order's own stamp may be 60 s ahead of it, whatever is set here.";
     "auth.read_window_s" Number auth_read_window_s = 300, "The same for reads, whose clients reuse one signature for many pages.";
     "auth.known_signers_bytes" Number auth_known_signers_bytes = 0, "Bytes for tables of signers seen often, 139264 each and shared out among the loops that check signatures: their orders' signatures are checked in about a third of the time. 0, the default, is off: this arithmetic is Outcry's own, and nobody outside has reviewed it yet.";

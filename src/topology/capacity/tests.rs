@@ -194,7 +194,7 @@ fn what_carries_more_is_of_what_is_full_first() {
 
 #[test]
 fn a_shard_more_is_a_remedy_where_it_has_a_core_of_its_own_or_there_is_much_left_of_others() {
-    use Sleeps::{AfterSpinning, AtOnce};
+    use Sleeps::{AfterSpinning, AtOnce, Never};
     let own = "cpu.shards=2 for about 56,000, on a core of its own that is here";
     let by_quota = "cpu.shards=2 for about 54,000, where the quota of CPU time is used up, on a core of its own that is here";
     let sharing = "while there are few reads; loops share cores then, and orders wait for turns, up to 4 ms";
@@ -205,6 +205,8 @@ fn a_shard_more_is_a_remedy_where_it_has_a_core_of_its_own_or_there_is_much_left
         // The reader's core is slow.
         (2, None, 1, AtOnce, None),
         (2, Some(1_600), 0, AtOnce, Some(format!("cpu.shards=2 for up to 43,000 {sharing}"))),
+        // One that spins leaves the other nothing.
+        (2, None, 0, Never, None),
         // Hardly more than the one.
         (2, Some(1_200), 0, AtOnce, None),
         (
