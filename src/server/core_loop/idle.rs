@@ -81,7 +81,7 @@ impl CoreLoop {
             Shortage::CancelsOnly => {
                 tracing::error!(
                     "journal.disk_free_min: {free_bytes} bytes are free on the disk of {folder}, needed are {min}; \
-                     cancels only from here on; make room, then set the mode to open"
+                     at most cancels are taken from here on; make room, then set the mode to open"
                 );
                 acts::cancels_only(self);
             }
