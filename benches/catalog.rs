@@ -33,9 +33,12 @@ mod folder;
 mod import;
 #[path = "catalog/rows.rs"]
 mod rows;
+#[path = "loopback/status.rs"]
+mod status;
 
 const MARKETS: u64 = 164_000;
 const SEED: u64 = 7;
+
 fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| word != "--bench").collect();
     let value = |flag: &str| words.iter().skip_while(|word| *word != flag).nth(1);

@@ -32,6 +32,8 @@ mod outcry;
 mod rows;
 #[path = "loopback/sign.rs"]
 mod sign;
+#[path = "loopback/status.rs"]
+mod status;
 
 use client::{Client, Credentials};
 use figures::Unit;
@@ -69,7 +71,7 @@ fn main() {
     let words: Vec<String> = std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
     let step = words.first().map_or(ROWS, |word| word.parse().expect("ROWS: a number"));
     tables();
-    if !rows::are_real() {
+    if !Path::new(rows::REAL).exists() {
         figures::invalid("the real rows of a catalog are not here, and the sample's are much shorter");
     }
     let folder = folder::on_disk();
@@ -230,12 +232,8 @@ impl Site {
         self.status("VmHWM:").saturating_sub(before)
     }
 
-    /// A line of the process's `status`, in bytes.
     fn status(&self, name: &str) -> u64 {
-        let path = format!("/proc/{}/status", self.outcry.process.0.id());
-        let text = std::fs::read_to_string(path).expect("our own child");
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).expect("Linux has this line");
-        line.trim().trim_end_matches(" kB").parse::<u64>().expect("a number") << 10
+        status::bytes(self.outcry.process.0.id(), name).expect("our own child, and Linux has this line")
     }
 }
 

@@ -18,6 +18,8 @@
 
 #[path = "loopback/figures.rs"]
 mod figures;
+#[path = "loopback/status.rs"]
+mod status;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use outcry::catalog::search::{EventText, Filter, MarketText, Query, Search, TagText, Weight};
@@ -157,9 +159,7 @@ fn built(corpus: &Corpus) -> Search {
 
 /// The resident memory of this process, in KiB.
 fn resident_kib() -> u64 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap();
-    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
-    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    status::bytes(std::process::id(), "VmRSS:").unwrap() >> 10
 }
 
 fn query(term: &str) -> Query {

@@ -1,7 +1,7 @@
 //! `outcry import gamma FILE` against a running `outcry serve`, each in a process of its own.
 
 use super::figures::{self, Unit};
-use super::{folder, timed};
+use super::{folder, status, timed};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -186,7 +186,5 @@ fn bytes(mib: u64) -> f64 {
 
 /// The most memory that a process has had, in MiB.
 fn peak_mib(id: u32) -> u64 {
-    let text = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
-    let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    line.and_then(|rest| rest.trim().split(' ').next()?.parse::<u64>().ok()).map_or(0, |kib| kib >> 10)
+    status::bytes(id, "VmHWM:").unwrap_or(0) >> 20
 }

@@ -9,13 +9,8 @@ use std::path::Path;
 /// The id of the row with number 0.
 pub(crate) const FIRST_ID: u64 = 10_000_000;
 
-const REAL: &str = "../shared/data/gamma-markets-500/polymarket_markets.json.gz";
-
-/// Whether the real rows are here.
-#[allow(dead_code, reason = "benches share it, and each uses a part")]
-pub(crate) fn are_real() -> bool {
-    Path::new(REAL).exists()
-}
+/// The real rows.
+pub(crate) const REAL: &str = "../shared/data/gamma-markets-500/polymarket_markets.json.gz";
 
 /// Writes the rows with these numbers: the real ones again and again, each copy with its own id, condition, tokens, slug
 /// and title, which `seed` decides; markets of one event stay together. Returns the file's length.

@@ -13,6 +13,8 @@
 #[path = "../loopback/figures.rs"]
 mod figures;
 mod history;
+#[path = "../loopback/status.rs"]
+mod status;
 
 use figures::Unit;
 use std::io::{Read, Write};
@@ -164,9 +166,7 @@ impl Server {
     }
 
     fn resident_mib(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-        line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok()).unwrap_or(0) / 1024
+        status::bytes(self.child.id(), "VmRSS:").unwrap_or(0) >> 20
     }
 
     fn kill(&mut self) {

@@ -97,7 +97,7 @@ pub fn of(scene: &Scene<'_>) -> Result<Capacity, String> {
         works.iter().map(|(work, order_ns)| part(machine, &works, work, *order_ns)).collect();
     let order_ns = parts.iter().map(|part| part.order_ns).sum::<u64>();
     let full_at = parts.iter().map(|part| part.orders_per_second).min().ok_or("no loop takes orders")?;
-    let by_quota = machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / order_ns.max(1));
+    let by_quota = by_quota(machine, order_ns);
     let is_quota = by_quota.is_some_and(|quota| quota < full_at);
     let orders_per_second = by_quota.map_or(full_at, |quota| quota.min(full_at));
     let is_first = |part: &&Part| part.orders_per_second == full_at;
@@ -339,7 +339,7 @@ impl Capacity {
 
     /// What would raise the capacity on this machine, and what to buy for it.
     fn more(&self, scene: &Scene<'_>) -> (Vec<String>, Vec<String>) {
-        let (mut free, mut bought, mut sharing) = (Vec::new(), Vec::new(), None);
+        let (mut free, mut bought, mut shares) = (Vec::new(), Vec::new(), false);
         if self.is_quota {
             free.push("lift the quota".to_owned());
         } else if self.first_has_sockets() {
@@ -362,8 +362,9 @@ impl Capacity {
                 free.push(format!("{settings} for about {full_at}, on cores that are here"));
             } else if has_own_cores {
                 let own = self.one_more(scene);
-                sharing = if own.is_none() { self.one_that_shares(scene) } else { None };
-                free.extend(own.or_else(|| sharing.clone()));
+                let sharing = if own.is_none() { self.one_that_shares(scene) } else { None };
+                shares = sharing.is_some();
+                free.extend(own.or(sharing));
             } else if are_cores_here {
                 free.push("cpu.policy=auto, so that each loop has a core that is here".to_owned());
             }
@@ -379,9 +380,10 @@ impl Capacity {
                 (true, _) if idle != 0 || carriers == carriers_max => None,
                 (true, 1..) => Some("more cores, with a loop of cpu.ingress on each".to_owned()),
                 (true, 0) => {
-                    let without = match sharing {
-                        Some(_) => String::new(),
-                        None => format!("; without one it only shares, and {}", turns()),
+                    let without = if shares {
+                        String::new()
+                    } else {
+                        format!("; without one it only shares, and {}", turns())
                     };
                     Some(format!(
                         "about {} for each shard more that has a core of its own (say so by {}{auto}), until the reader is \
@@ -397,10 +399,14 @@ impl Capacity {
         (free, bought)
     }
 
+    /// An order's CPU time on all loops together.
+    fn order_of_all_ns(&self) -> u64 {
+        self.parts.iter().map(|part| part.order_ns).sum::<u64>().max(1)
+    }
+
     /// One shard more than there are cores for, where that carries a quarter more, because the reader uses little of its
-    /// own. Not where a loop spins, which leaves others none of its CPU, nor with second threads of cores. (On two CPUs, EPYC
-    /// family 26, at `cf56e8d`: of `batch15` with a client that sleeps beside the server, two shards took 1.3 times the
-    /// orders of one in VALID runs, and 1.5 times in any; of `maker-quote` at 8,000 a second the median was 6 % longer.)
+    /// own. Not where a loop spins, which leaves others none of its CPU, nor with second threads of cores, where the reader
+    /// has more of one shard's.
     fn one_that_shares(&self, scene: &Scene<'_>) -> Option<String> {
         let (machine, needs) = (scene.machine, scene.needs);
         let (cores, (shards, shards_max)) = (machine.distinct(Cpu::core), needs.carriers());
@@ -414,10 +420,10 @@ impl Capacity {
         {
             return None;
         }
-        let all_ns = self.parts.iter().map(|part| part.order_ns).sum::<u64>().max(1);
+        let all_ns = self.order_of_all_ns();
         let by_cores = u64::try_from(cores).unwrap_or(u64::MAX).saturating_mul(SECOND_NS) / all_ns;
-        let by_quota = machine.quota_milli.map_or(u64::MAX, |milli| milli * (SECOND_NS / 1_000) / all_ns);
-        let most = by_cores.min(by_quota).min(orders_of(needs, shards + 1, self.order_ns));
+        let by_cores = by_quota(machine, all_ns).map_or(by_cores, |quota| quota.min(by_cores));
+        let most = by_cores.min(orders_of(needs, shards + 1, self.order_ns));
         (self.orders_per_second / 4 * 5 <= most).then(|| {
             let (setting, most) = (needs.settings_of_carriers(shards + 1), rounded(most));
             format!(
@@ -436,8 +442,7 @@ impl Capacity {
         if machine.performance_cores() <= needs.shards + needs.ingress() || carriers == carriers_max {
             return None;
         }
-        let order_ns = self.parts.iter().map(|part| part.order_ns).sum::<u64>().max(1);
-        let by_quota = machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / order_ns);
+        let by_quota = by_quota(machine, self.order_of_all_ns());
         let by_cores = orders_of(needs, carriers + 1, self.order_ns);
         let (most, quota) = match by_quota.filter(|&quota| quota < by_cores) {
             Some(quota) => (quota, ", where the quota of CPU time is used up"),
@@ -469,6 +474,11 @@ fn orders_of(needs: &Needs, carriers: usize, order_ns: u64) -> u64 {
     };
     let matched = if needs.ingress() == 0 { u64::MAX } else { of(needs.shards, MATCH_NS) };
     of(carriers, order_ns).min(matched).min(of(1, READER_NS))
+}
+
+/// The orders a second that the quota of CPU time lets through, if there is one, where each takes `all_ns` in all.
+fn by_quota(machine: &Machine, all_ns: u64) -> Option<u64> {
+    machine.quota_milli.map(|milli| milli * (SECOND_NS / 1_000) / all_ns.max(1))
 }
 
 /// What loops that share cores cost an order.
