@@ -11,8 +11,8 @@
 //! | any other | behind all others at its price |
 //!
 //! A place is taken once. The larger coming orders choose first, of equals the one named first; each takes the place of
-//! the smallest that is large enough, of equals the one placed first. So as many places are kept as can be, a size that
-//! comes again keeps its own, and which are kept does not depend on the order of either list.
+//! the smallest that is large enough, of equals the one placed first, whatever their places. So as many places are kept
+//! as can be, a size that comes again keeps its own, and which are kept does not depend on the order of either list.
 //!
 //! REPLACE-1: between the judging and the frame nothing of what was judged changes but the wallet's cell, and that only
 //! where collateral is set aside: the debit is the last thing that can fail.
@@ -148,8 +148,15 @@ impl Shard {
         if known == 0 {
             return Ok(false);
         }
-        // If a leaving order still rests, the coming ones were placed one by one and not by this replace.
-        match request.leaving.iter().position(|id| self.leaves(request, id).is_some()) {
+        // If an order that was to leave still rests, the coming ones were placed one by one and not by this replace. One
+        // that has come since proves nothing where the replace goes on without those that are not there.
+        let orders = self.books.orders();
+        let came = request.coming.iter().filter_map(|order| orders.find(order.id()));
+        let last = came.map(|slot| orders[slot].position).max();
+        let was_there = |slot: Slot| {
+            request.if_gone == IfGone::Refuse || last.is_some_and(|last| orders[slot].position < last)
+        };
+        match request.leaving.iter().position(|id| self.leaves(request, id).is_some_and(was_there)) {
             Some(at) => Err(about(ReplacePart::Leaving, at, Reject::ReplaceKnown.into())),
             None => Ok(true),
         }

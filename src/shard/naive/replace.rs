@@ -108,7 +108,11 @@ impl Naive {
             self.resting(id)
                 .is_some_and(|order| (order.principal, order.market) == (request.principal, market))
         };
-        if known[0] && request.leaving.iter().any(rests) {
+        // Orders are listed as they came.
+        let place = |id: &OrderId| self.orders.iter().position(|order| order.id == *id);
+        let last = request.coming.iter().filter_map(|order| place(&order.id)).max();
+        let was_there = |id: &OrderId| request.if_gone == IfGone::Refuse || place(id) < last;
+        if known[0] && request.leaving.iter().any(|id| rests(id) && was_there(id)) {
             return Err(Reject::ReplaceKnown.into());
         }
         Ok(known[0])
