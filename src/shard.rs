@@ -266,6 +266,8 @@ pub struct Shard {
     expiries: Expiries,
     /// The time that orders are judged by: the one last handed in, earlier again if the clock was set back.
     now: TimeMs,
+    /// By how much that is ahead of the clock, in milliseconds, when an order with a deadline is judged.
+    ahead_ms: u64,
     /// The time that frames record: `now`, but never earlier than in a frame before.
     time: TimeMs,
     last: Position,
@@ -302,6 +304,7 @@ impl Shard {
             tombstones: Tombstones::new(),
             expiries: Expiries::with_capacity(resting_max),
             now: TimeMs(0),
+            ahead_ms: 0,
             time: TimeMs(0),
             last: log.claimed(),
             walks: 0,
@@ -380,6 +383,11 @@ impl Shard {
     #[must_use]
     pub const fn digest_count(&self) -> usize {
         self.recall.len()
+    }
+
+    /// Deadlines are judged by a clock that the times handed in are ahead of by this much, until it is said anew.
+    pub const fn stands_ahead(&mut self, ahead_ms: u64) {
+        self.ahead_ms = ahead_ms;
     }
 
     /// Sets the clock to the time handed in, and returns it.

@@ -64,9 +64,13 @@ impl Site {
 }
 
 #[test]
-fn an_order_is_taken_before_its_deadline_and_not_at_it() {
-    for (shards, ingress) in [(1, 0), (2, 0), (1, 1)] {
+fn an_order_is_taken_before_its_deadline_and_not_at_it_by_the_clock_as_it_was_set_right() {
+    // A clock that is corrected back stands still for the exchange, and not for deadlines.
+    for (corrected_ms, shards, ingress) in
+        [(0, 1, 0), (0, 2, 0), (0, 1, 1), (-500, 1, 0), (-500, 2, 0), (-500, 1, 1)]
+    {
         let mut site = Site::start(shards, ingress);
+        site.advance(corrected_ms);
         let now_us = site.now_ms * 1_000;
         for (deadline, code) in [
             (format!("{}", now_us + 1_000), None),
@@ -85,10 +89,11 @@ fn an_order_is_taken_before_its_deadline_and_not_at_it() {
         ] {
             let body = site.order();
             let answer = site.post("/order", &deadline, &body).json();
+            let case = format!("{deadline} after {corrected_ms} ms");
             match code {
-                None => assert_eq!(answer["status"], "live", "{deadline}: {answer}"),
+                None => assert_eq!(answer["status"], "live", "{case}: {answer}"),
                 Some(code) => {
-                    assert_eq!(answer["code"], code, "{deadline}: {answer}");
+                    assert_eq!(answer["code"], code, "{case}: {answer}");
                     assert_eq!(answer["field"], "X-Outcry-Deadline", "{answer}");
                 }
             }
@@ -122,8 +127,11 @@ fn all_orders_of_a_batch_have_its_deadline() {
 
 #[test]
 fn a_replace_that_comes_too_late_leaves_its_order_where_it_is() {
-    for (shards, ingress) in [(1, 0), (2, 0), (1, 1), (2, 1)] {
+    for (corrected_ms, shards, ingress) in
+        [(0, 1, 0), (0, 2, 0), (0, 1, 1), (0, 2, 1), (-500, 1, 0), (-500, 2, 1)]
+    {
         let mut site = Site::start(shards, ingress);
+        site.advance(corrected_ms);
         let body = site.order();
         let placed = site.post("/order", "+1000", &body).json()["orderID"].clone();
         for (deadline, in_time) in [
@@ -132,7 +140,7 @@ fn a_replace_that_comes_too_late_leaves_its_order_where_it_is() {
             ("+999".to_owned(), false),
             ("+2000000".to_owned(), true),
         ] {
-            let case = format!("{shards} shards, {ingress} ingress, {deadline}");
+            let case = format!("{shards} shards, {ingress} ingress, {deadline} after {corrected_ms} ms");
             let place = site.order();
             let body = format!("{{\"cancel\":[{placed}],\"place\":[{place}]}}");
             let said = site.post("/replace", &deadline, &body).json();

@@ -120,8 +120,15 @@ impl Shard {
             return Err(Reject::PostOnlyType.into());
         }
         judge_expiration(now, order)?;
-        if order.deadline_ms != 0 && order.deadline_ms <= now.0 {
-            return Err(Refusal { reject: Reject::DeadlinePassed, got: order.deadline_ms, allowed: now.0 });
+        if order.deadline_ms != 0 {
+            let present_ms = now.0.saturating_sub(self.ahead_ms);
+            if order.deadline_ms <= present_ms {
+                return Err(Refusal {
+                    reject: Reject::DeadlinePassed,
+                    got: order.deadline_ms,
+                    allowed: present_ms,
+                });
+            }
         }
         Ok(Taker {
             account: self.accounts.find(order.wallet, order.market),

@@ -9,7 +9,9 @@ use crate::server::requests::toll::Toll;
 use crate::shard::ReadyOrder;
 
 impl Trade {
-    /// The time at which an order is judged: the turn's, or the present moment if the order has a deadline.
+    /// The time at which an order is judged: the turn's, or the present moment if the order has a deadline. While time
+    /// stands still, as the clock was corrected back, the shard is told how far it is ahead of the clock, by which
+    /// deadlines are judged.
     pub(super) fn time_for(&mut self, place: &ReadyOrder, now: TimeMs) -> TimeMs {
         if !place.has_deadline() {
             return now;
@@ -17,7 +19,12 @@ impl Trade {
         if let Some(shard) = &mut self.shard {
             shard.let_expire(now.max(self.clock.now()));
         }
-        now.max(self.clock.now())
+        let present = self.clock.now();
+        let time = now.max(present);
+        if let Some(shard) = &mut self.shard {
+            shard.stands_ahead(time.0 - present.0);
+        }
+        time
     }
 
     /// Milliseconds that setting the clock neither adds to nor takes from.

@@ -63,9 +63,12 @@ impl Trade {
 }
 
 fn look(owner: usize, maker: Address, place: Box<ReadyOrder>) -> Errand {
-    Box::new(move |trade, now| match trade.own_shard().foresee(now, &place) {
-        Ok(()) => Report::Next(REGISTRAR_LOOP, link(owner, maker, place)),
-        Err(placed) => Report::Placed(placed),
+    Box::new(move |trade, now| {
+        let time = trade.time_for(&place, now);
+        match trade.own_shard().foresee(time, &place) {
+            Ok(()) => Report::Next(REGISTRAR_LOOP, link(owner, maker, place)),
+            Err(placed) => Report::Placed(placed),
+        }
     })
 }
 
