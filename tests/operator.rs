@@ -13,6 +13,8 @@ mod in_turn;
 mod init;
 #[path = "operator/late.rs"]
 mod late;
+#[path = "operator/many.rs"]
+mod many;
 #[path = "operator/money.rs"]
 mod money;
 #[path = "operator/terminal.rs"]

@@ -177,8 +177,19 @@ impl Reader {
     }
 
     /// The wallet of an address, if it is known here.
-    fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
+    #[must_use]
+    pub fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
         self.wallets.by_address.get(address).copied()
+    }
+
+    /// The markets in which a wallet holds shares, by number, and how many of either outcome.
+    #[must_use]
+    pub fn shares_of(&self, wallet: WalletNo) -> Vec<(MarketNo, [Shares; 2])> {
+        let ever = self.model().holdings().of_wallet(wallet);
+        let shares = ever.map(|row| (row.market, row.lots.map(|lot| lot.shares)));
+        let mut held: Vec<_> = shares.filter(|(_, shares)| *shares != [Shares::ZERO; 2]).collect();
+        held.sort_unstable_by_key(|(market, _)| *market);
+        held
     }
 
     /// What happened in all wallets: the read model, which a snapshot keeps.

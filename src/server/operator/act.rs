@@ -9,6 +9,7 @@ use super::desk::{self, Place};
 use super::request::{self, Asked, MarketName, Movement, Refusal, wrong};
 use super::{books, intake, made_up_reference, market_acts};
 use crate::domain::{Address, Mode, Position, Reject, WalletNo};
+use crate::http::Query;
 use crate::journal::layout::{MoneyDirection, RemovalReason};
 use crate::json::{ShortText, Writer, name};
 use crate::registrar::{self, MoneyOrder};
@@ -28,7 +29,8 @@ pub(crate) fn begin(
     request: &Request<'_>,
     answer: &mut Vec<u8>,
 ) -> Done {
-    let asked = request::read(request.head.method.answered_as(), request.head.path, request.body);
+    let (head, query) = (request.head, Query::new(request.head.query));
+    let asked = request::read(head.method.answered_as(), head.path, query, request.body);
     let said = match asked.and_then(|asked| go_on(core, pending, asked, request.body)) {
         Ok(Next::Sent) => return Done::Later,
         Ok(Next::Say(body)) => Said::done(body),
@@ -53,7 +55,10 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
     }
     desk::catch_up(core);
     let (to, binding, errand) = match asked {
-        Asked::Markets => return Ok(Next::Say(desk::markets(core))),
+        Asked::Markets { after } => {
+            let after = after.map(|market| find(core, market)).transpose()?;
+            return Ok(Next::Say(desk::markets(core, after.as_ref())));
+        }
         Asked::Market(market) => return Ok(Next::Say(desk::market(core, &find(core, market)?))),
         Asked::Books => return Ok(Next::Say(books::list(core))),
         Asked::Book(market) => return Ok(Next::Say(books::one(core, &find(core, market)?))),

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use super::desk::{self, Place};
 use crate::domain::Outcome;
 use crate::json::Writer;
+use crate::ledger::MarketRow;
 use crate::server::core_loop::CoreLoop;
 
 /// Markets that one list names: as many as a person looks through.
@@ -16,11 +17,16 @@ pub(super) fn list(core: &CoreLoop) -> Vec<u8> {
     let reader = desk::reader(core);
     let markets = reader.ledger().markets();
     let mut busiest: Vec<_> = markets.iter().collect();
-    busiest.sort_by_key(|row| Reverse(row.live.len()));
+    let busy = |row: &&MarketRow| (Reverse(row.live.len()), row.market);
+    if busiest.len() > MARKETS_MAX {
+        busiest.select_nth_unstable_by_key(MARKETS_MAX, busy);
+        busiest.truncate(MARKETS_MAX);
+    }
+    busiest.sort_unstable_by_key(busy);
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_object().key("count").number(markets.len() as u64).key("markets").open_array();
-    for row in busiest.into_iter().take(MARKETS_MAX) {
+    for row in busiest {
         json.open_object();
         desk::short(&mut json, reader, row);
         json.close_object();

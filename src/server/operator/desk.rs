@@ -18,6 +18,10 @@ use crate::server::reading::follows::Follows;
 
 /// How often a look-up lets the reader follow some frames, up to what clients were told.
 const CATCH_UPS_MAX: u32 = 10_000;
+/// Markets of a page: the reader's loop has others waiting for it.
+const PAGE_MARKETS_MAX: usize = 1_000;
+/// Bytes with which a page ends, as questions may be long.
+const PAGE_BYTES: usize = 1 << 20;
 
 /// Rows found so far.
 #[derive(Debug, Default)]
@@ -148,15 +152,19 @@ pub(super) fn event_by_slug(core: &CoreLoop, slug: &str) -> Option<u32> {
     reader(core).catalog().events_by_slug(slug).next()
 }
 
-/// All markets, one short object each.
-pub(super) fn markets(core: &CoreLoop) -> Vec<u8> {
+/// A page of all markets as they were made, one short object each: those behind `after`, or the first.
+pub(super) fn markets(core: &CoreLoop, after: Option<&Place>) -> Vec<u8> {
+    let first = after.map_or(0, |place| place.market.index() + 1);
     let mut out = Vec::new();
     let mut json = Writer::new(&mut out);
     json.open_array();
-    for row in ledger(core).markets() {
+    for row in ledger(core).markets().iter().skip(first).take(PAGE_MARKETS_MAX) {
         json.open_object();
         short(&mut json, reader(core), row);
         json.close_object();
+        if json.bytes() >= PAGE_BYTES {
+            break;
+        }
     }
     json.close_array();
     out
@@ -209,25 +217,26 @@ pub(super) fn payout(json: &mut Writer<'_>, payout: Payout) {
 
 /// One wallet: whose it is, its money, its shares.
 pub(super) fn account(core: &CoreLoop, address: &Address) -> Result<Vec<u8>, Refusal> {
-    let ledger = ledger(core);
-    let found = ledger.wallets().iter().find(|row| row.address == *address);
+    let reader = reader(core);
+    let found = reader.wallet_at(address).and_then(|wallet| reader.ledger().wallet(wallet));
     let row = found.ok_or_else(|| {
         let got = super::act::hex(address.as_bytes());
         let allowed = "a wallet that was credited, linked or has an API key";
         Refusal::of(registrar::Refusal::WalletUnknown, "wallet", &got, allowed)
     })?;
-    Ok(written(ledger, row))
+    Ok(written(reader, row))
 }
 
 /// The wallet that fees are shown under: what was collected and not paid out yet is its balance.
 pub(super) fn fee_account(core: &CoreLoop) -> Result<Vec<u8>, Refusal> {
-    let ledger = ledger(core);
-    let found = ledger.wallets().iter().find(|row| row.kind == WalletKind::Fee);
+    let reader = reader(core);
+    let found = reader.ledger().wallets().iter().find(|row| row.kind == WalletKind::Fee);
     let none = || Refusal::new(404, "wallet_unknown", "wallet", "fees", "known when the exchange has begun");
-    found.map(|row| written(ledger, row)).ok_or_else(none)
+    found.map(|row| written(reader, row)).ok_or_else(none)
 }
 
-fn written(ledger: &Ledger, row: &WalletRow) -> Vec<u8> {
+fn written(reader: &Reader, row: &WalletRow) -> Vec<u8> {
+    let ledger = reader.ledger();
     let principal = row.principal.and_then(|principal| ledger.wallet(principal));
     let balance = if row.kind == WalletKind::Fee { ledger.fees() } else { row.cell };
     let mut out = Vec::new();
@@ -238,9 +247,7 @@ fn written(ledger: &Ledger, row: &WalletRow) -> Vec<u8> {
         json.key("owner").address(&principal.address).key("frozen").boolean(principal.frozen);
     }
     json.key("balance").millionths_text(balance.0).key("positions").open_array();
-    let mut held: Vec<_> = ledger.holdings().filter(|(wallet, ..)| *wallet == row.wallet).collect();
-    held.sort_by_key(|(_, market, _)| *market);
-    for (_, market, shares) in held {
+    for (market, shares) in reader.shares_of(row.wallet) {
         let market = ledger.market(market).expect("holdings name markets");
         json.open_object().key("marketId").number(market.market_id).key("shares").open_array();
         json.millionths_text(shares[0].0).millionths_text(shares[1].0).close_array().close_object();

@@ -18,8 +18,15 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
             shown(&Client::of(admin)?.post("/markets", &body)?.success()?)
         }
         MarketCommand::List { admin } => {
-            let body = Client::of(admin)?.get("/markets")?.success()?;
-            say(&list(&body).ok_or_else(|| not_the_operators(&admin.admin))?)
+            let mut client = Client::of(admin)?;
+            let (mut list, mut path) = (List::new(), "/markets".to_owned());
+            loop {
+                let page = client.get(&path)?.success()?;
+                match list.add(&page).ok_or_else(|| not_the_operators(&admin.admin))? {
+                    Some(last) => path = format!("/markets?after={last}"),
+                    None => return say(&list.ended()),
+                }
+            }
         }
         MarketCommand::Show(name) => {
             let path = format!("/markets/{}", checked(&name.market)?);
@@ -107,25 +114,44 @@ fn not_the_operators(admin: &str) -> String {
     format!("--admin: got {admin}, which tells markets as the public listener does; allowed: the operator's")
 }
 
-/// A line for each market: id, mode, tick, live orders, question; none if this is no operator's list.
-fn list(body: &str) -> Option<String> {
-    let mut text = format!("{:>12}  {:11} {:>7} {:>7}  question\n", "id", "mode", "tick", "orders");
-    let rows = items(body)?;
-    for row in &rows {
-        let fields = Fields::parse(row).filter(|fields| fields.raw("marketId").is_some())?;
-        let words = |name| on_one_line(&fields.words(name).unwrap_or_default());
-        let _ = writeln!(
-            text,
-            "{:>12}  {:11} {:>7} {:>7}  {}",
-            words("marketId"),
-            words("mode"),
-            words("tick"),
-            words("liveOrders"),
-            words("question")
-        );
+/// A line for each market: id, mode, tick, live orders, question.
+struct List {
+    text: String,
+    markets: usize,
+}
+
+impl List {
+    fn new() -> Self {
+        let text = format!("{:>12}  {:11} {:>7} {:>7}  question\n", "id", "mode", "tick", "orders");
+        Self { text, markets: 0 }
     }
-    let _ = writeln!(text, "{} markets", rows.len());
-    Some(text)
+
+    /// Adds a page, and says which market was its last, behind which the next one begins; the page behind the last
+    /// market is empty. None if this is no operator's page.
+    fn add(&mut self, page: &str) -> Option<Option<String>> {
+        let mut last = None;
+        for row in items(page)? {
+            let fields = Fields::parse(row).filter(|fields| fields.raw("marketId").is_some())?;
+            let words = |name| on_one_line(&fields.words(name).unwrap_or_default());
+            let _ = writeln!(
+                self.text,
+                "{:>12}  {:11} {:>7} {:>7}  {}",
+                words("marketId"),
+                words("mode"),
+                words("tick"),
+                words("liveOrders"),
+                words("question")
+            );
+            self.markets += 1;
+            last = Some(words("marketId"));
+        }
+        Some(last)
+    }
+
+    fn ended(mut self) -> String {
+        let _ = writeln!(self.text, "{} markets", self.markets);
+        self.text
+    }
 }
 
 #[cfg(test)]
@@ -135,7 +161,12 @@ mod tests {
     #[test]
     fn a_new_market_is_sent_as_the_route_reads_it() {
         let body = new_market("Rain \"soon\"?", "Wet, Dry", "0.01", Some("5"), None).expect("a body");
-        let asked = super::super::request::read(crate::http::Method::Post, "/markets", body.as_bytes());
+        let asked = super::super::request::read(
+            crate::http::Method::Post,
+            "/markets",
+            crate::http::Query::default(),
+            body.as_bytes(),
+        );
         let super::super::request::Asked::NewMarket(market) = asked.expect("understood") else {
             panic!("a market");
         };
@@ -169,9 +200,12 @@ mod tests {
             "{\n  \"id\": 7,\n  \"q\": null,\n  \"r\": \"\\\"\\u009b2J\"\n}\n"
         );
         let row = r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q\u001b[2J\n8 \u00df?"}]"#;
-        let text = list(row).expect("a list");
+        let mut list = List::new();
+        assert_eq!(list.add(r#"{"data":[],"next_cursor":"LTE="}"#), None);
+        assert_eq!(list.add(row), Some(Some("7".to_owned())));
+        assert_eq!(list.add("[]"), Some(None));
+        let text = list.ended();
         let end = "           7  open           0.01       2  Q\\u{1b}[2J\\n8 ß?\n1 markets\n";
         assert!(text.ends_with(end), "{text}");
-        assert_eq!(list(r#"{"data":[],"next_cursor":"LTE="}"#), None);
     }
 }

@@ -26,8 +26,8 @@ use crate::catalog::{Fields, LABEL_BYTES_MAX, texts};
 use crate::domain::amount::ORDER_AMOUNT_MAX;
 use crate::domain::text::parse_hex;
 use crate::domain::{Address, Collateral, ConditionId, Mode, Payout, Shares, Tick, WalletKind};
-use crate::http::Method;
 use crate::http::respond::retry_after_s;
+use crate::http::{Method, Query};
 use crate::journal::layout::MoneyDirection;
 use crate::journal::layout::acts::REFERENCE_BYTES_MAX;
 use crate::json::{ShortText, Writer, decimal};
@@ -43,8 +43,11 @@ const ADVANCE_MS_MAX: u64 = 366 * 86_400_000;
 /// A request, understood.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// All markets.
-    Markets,
+    /// A page of all markets, behind the one that is named.
+    Markets {
+        /// The last market of the page before, if there was one.
+        after: Option<MarketName>,
+    },
     /// One market.
     Market(MarketName),
     /// The markets with most resting orders.
@@ -209,11 +212,11 @@ pub(super) fn wrong(field: &'static str, got: &str, allowed: &'static str) -> Re
 }
 
 /// Understands a request, or says what is wrong with it.
-pub(crate) fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
+pub(crate) fn read(method: Method, path: &str, query: Query<'_>, body: &[u8]) -> Result<Asked, Refusal> {
     let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
     let words: Vec<&str> = path.split('/').skip(1).collect();
     match (method, words.as_slice()) {
-        (Method::Get, _) => read_get(path, &words),
+        (Method::Get, _) => read_get(path, &words, query),
         (Method::Post, ["import"]) => Ok(Asked::Import),
         (Method::Post, ["markets"]) => {
             new_market(&object(body, &["question", "outcomes", "tick", "minSize", "event"])?)
@@ -235,9 +238,16 @@ fn no_route(path: &str) -> Refusal {
     Refusal::new(404, "not_found", "path", path, "a route of the operator's listener with its method")
 }
 
-fn read_get(path: &str, words: &[&str]) -> Result<Asked, Refusal> {
+fn read_get(path: &str, words: &[&str], query: Query<'_>) -> Result<Asked, Refusal> {
+    let known = if matches!(words, ["markets"]) { "after" } else { "" };
+    if let Some((name, _)) = query.pairs().find(|(name, _)| name != known) {
+        return Err(wrong("query", &name, "only the parameters that this route knows"));
+    }
     Ok(match words {
-        ["markets"] => Asked::Markets,
+        ["markets"] => {
+            let after = query.first("after").map(|value| market_name(value.raw())).transpose()?;
+            Asked::Markets { after }
+        }
         ["markets", market] => Asked::Market(market_name(market)?),
         ["books"] => Asked::Books,
         ["books", market] => Asked::Book(market_name(market)?),
@@ -428,6 +438,11 @@ mod tests {
         read(Method::Post, path, body.as_bytes()).expect("understood")
     }
 
+    fn read(method: Method, path: &str, body: &[u8]) -> Result<Asked, Refusal> {
+        let (path, query) = path.split_once('?').map_or((path, None), |(path, query)| (path, Some(query)));
+        super::read(method, path, Query::new(query), body)
+    }
+
     #[track_caller]
     fn refused(path: &str, body: &str) -> String {
         let refusal = read(Method::Post, path, body.as_bytes()).expect_err("refused");
@@ -437,7 +452,9 @@ mod tests {
     #[test]
     fn every_route_is_understood() {
         let condition = format!("/markets/0x{}", "1".repeat(64));
-        assert_eq!(read(Method::Get, "/markets/", b""), Ok(Asked::Markets));
+        assert_eq!(read(Method::Get, "/markets/", b""), Ok(Asked::Markets { after: None }));
+        let after = Some(MarketName::Id(7));
+        assert_eq!(read(Method::Get, "/markets?after=7", b""), Ok(Asked::Markets { after }));
         assert_eq!(read(Method::Get, "/markets/7", b""), Ok(Asked::Market(MarketName::Id(7))));
         assert_eq!(read(Method::Get, "/books", b""), Ok(Asked::Books));
         assert_eq!(read(Method::Get, "/books/7", b""), Ok(Asked::Book(MarketName::Id(7))));
