@@ -345,10 +345,10 @@ impl Capacity {
         } else if self.first_has_sockets() {
             let needs = scene.needs;
             let (carriers, carriers_max) = needs.carriers();
-            let has_own_cores = self.shared().is_none();
-            // Loops that only nobody pinned have a core each here.
+            // Loops that nobody pinned wander, and all of them run at once where there is a core for each.
             let are_cores_here =
                 needs.policy == Policy::Unpinned && needs.loops <= scene.machine.distinct(Cpu::core);
+            let has_own_cores = self.shared().is_none() || are_cores_here;
             let idle = limit::idle_for_orders(scene);
             let feeds = needs.work.iter().filter(|work| work.follows == Some(Follower::Feed)).count();
             let auto = match needs.policy {
@@ -365,8 +365,6 @@ impl Capacity {
                 let sharing = if own.is_none() { self.one_that_shares(scene) } else { None };
                 shares = sharing.is_some();
                 free.extend(own.or(sharing));
-            } else if are_cores_here {
-                free.push("cpu.policy=auto, so that each loop has a core that is here".to_owned());
             }
             if !self.knows_signers {
                 free.extend(if_signers_are_known(scene).map(|most| {
@@ -374,7 +372,6 @@ impl Capacity {
                 }));
             }
             bought.extend(match (has_own_cores, needs.ingress()) {
-                (false, _) if are_cores_here => None,
                 (false, _) => Some("a core for each loop".to_owned()),
                 // Cores that nobody uses are here already, or there may be no more loops.
                 (true, _) if idle != 0 || carriers == carriers_max => None,
@@ -462,7 +459,8 @@ impl Capacity {
             format!("; none is left to {who} then{wake}")
         });
         let (most, settings) = (rounded(most), needs.settings_of_carriers(carriers + 1));
-        Some(format!("{settings} for about {most}{quota}, on a core of its own that is here{price}"))
+        let core = if needs.policy == Policy::Unpinned { "a core" } else { "a core of its own" };
+        Some(format!("{settings} for about {most}{quota}, on {core} that is here{price}"))
     }
 }
 

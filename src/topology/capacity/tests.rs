@@ -265,10 +265,12 @@ fn the_advice_of_more_shards_names_a_log_that_holds_them() {
 
 #[test]
 fn advice_names_the_settings_of_the_policy_there_is() {
-    let auto = "cpu.policy=auto, so that each loop has a core that is here";
+    let wandering = "cpu.shards=9 for about 252,000, on cores that are here";
     let (named, known) =
         ("cpu.shards=5 with 5 CPUs in cpu.shard_cpus for about 140,000, on cores that", KNOWN_SETTING);
     let (apart, faster) = ("2 CPUs in cpu.ingress for about 56,000", "faster cores");
+    let one_more = "cpu.shards=5 for about 140,000, on a core that is here; none is left to ";
+    let by_auto = "about 28,000 for each shard more that has a core of its own (say so by cpu.shards: auto makes one with ";
     let by_names = "about 28,000 for each shard more that has a core of its own (say so by cpu.shards with cpu.shard_cpus), ";
     for (cpus, policy, shape, free, bought) in [
         (8, Policy::Explicit, "sm@1 sm@2 r@3", vec![named, known], vec![faster]),
@@ -281,8 +283,10 @@ fn advice_names_the_settings_of_the_policy_there_is() {
         ),
         (4, Policy::Explicit, "m@1 s@2 r@3", vec![apart, known], vec!["more cores", faster]),
         (2, Policy::Explicit, "sm@0 r@1", vec![known], vec![by_names, faster]),
-        (12, Policy::Unpinned, "sm sm sm sm r", vec![auto, known], vec![faster]),
-        (5, Policy::Unpinned, "sm sm sm sm r", vec![auto, known], vec![faster]),
+        (12, Policy::Unpinned, "sm sm sm sm r", vec![wandering, known], vec![faster]),
+        (7, Policy::Unpinned, "sm sm sm sm r", vec![one_more, known], vec![by_auto, faster]),
+        (6, Policy::Unpinned, "sm sm sm sm r", vec![one_more, known], vec![by_auto, faster]),
+        (5, Policy::Unpinned, "sm sm sm sm r", vec![known], vec![by_auto, faster]),
         (4, Policy::Unpinned, "sm sm sm sm r", vec![known], vec!["a core for each loop", faster]),
     ] {
         let came = capacity(&plain(cpus), &Needs { policy, ..needs(shape) });
