@@ -102,6 +102,14 @@ fn a_browser_gets_what_the_console_needs_and_no_other_page_gets_anything() {
     connection.send(rebound.as_bytes()).unwrap();
     let refused = connection.answer().unwrap();
     assert_eq!((refused.status, refused.json()["code"].clone()), (403, json!("host")));
+    assert_eq!(refused.json()["error"], "Host: got evil.example; allowed: a loopback name");
+    // A form can be sent from any page without asking first.
+    let form =
+        "POST /mode HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: 2\r\n\r\n{}";
+    connection.send(form.as_bytes()).unwrap();
+    let refused = connection.answer().unwrap();
+    assert_eq!((refused.status, refused.json()["code"].clone()), (415, json!("content_type")));
+    assert_eq!(refused.json()["error"], "Content-Type: got text/plain; allowed: application/json");
     exchange.stop();
 }
 

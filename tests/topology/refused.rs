@@ -52,7 +52,7 @@ fn what_a_start_refuses_is_fatal_in_the_check_and_leaves_no_log() {
             vec!["journal.durability=committed", "sizes.digests=4294967294"],
             folder.path(),
             "mem.room",
-            "sizes.digests: got ",
+            "sizes.digests: asks for ",
             "MiB; allowed: up to",
         ),
         (

@@ -27,5 +27,7 @@ pub(super) fn read(body: Value<'_, '_>) -> Result<(Shares, u64), ReadError> {
     };
     let quantity = quantity.filter(|quantity| *quantity != 0);
     let quantity = quantity.ok_or_else(|| ReadError::payload("quantity", breaker.quantity, ALLOWED))?;
-    Ok((Shares(quantity), field::integer(breaker.interval_ms, "interval_ms")?))
+    let interval_ms = field::integer(breaker.interval_ms, "interval_ms")
+        .map_err(|wrong| ReadError { allowed: "1 to 86400000, in milliseconds", ..wrong })?;
+    Ok((Shares(quantity), interval_ms))
 }

@@ -585,7 +585,7 @@ fn a_breaker_takes_any_quantity_above_zero_and_reads_what_is_too_large_as_the_mo
         assert_eq!(breaker, read.map(|shares| (Shares(shares), 250)).ok_or("quantity"), "{quantity}");
     }
     let error = reader.breaker(&mut b"{\"quantity\":1}".to_vec()).expect_err("no interval");
-    assert_eq!((error.reject, error.field), (Reject::InvalidPayload, "interval_ms"));
+    assert_eq!((error.field, error.allowed), ("interval_ms", "1 to 86400000, in milliseconds"));
 }
 
 #[test]

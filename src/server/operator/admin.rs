@@ -11,9 +11,10 @@
 use super::act;
 use super::console;
 use super::metrics;
+use super::request::Refusal;
 use crate::auth::MacKey;
 use crate::domain::Position;
-use crate::http::respond::{self, ContentType, Extras, Response};
+use crate::http::respond::{ContentType, Extras, Response};
 use crate::http::{Head, Method, Query};
 use crate::json::Writer;
 use crate::server::connections::Client;
@@ -150,8 +151,8 @@ pub(crate) fn begin(
     let head = &request.head;
     let pending = Pending { client, number, keep_alive: head.keep_alive };
     let extras = Extras { connection: connection_word(head.keep_alive), ..Extras::default() };
-    if let Err((status, code, text)) = admitted(core, head, request.body) {
-        respond::plain_error(answer, status, code, text, &extras);
+    if let Err(refusal) = admitted(core, head, request.body) {
+        write_said(answer, pending, &refusal.said());
         return Done::Answered(Position(0));
     }
     let method = head.method.answered_as();
@@ -220,22 +221,29 @@ pub(super) fn write_said(out: &mut Vec<u8>, pending: Pending, said: &Said) {
     });
 }
 
-/// Whether this request is admitted, else the status, code and text of its refusal.
-fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), (u16, &'static str, &'static str)> {
+/// Whether this request is admitted.
+fn admitted(core: &CoreLoop, head: &Head<'_>, body: &[u8]) -> Result<(), Refusal> {
+    let words = |status, code, words| Refusal::new(status, code, "", "", words);
     if !head.host.is_some_and(is_loopback_name) {
-        return Err((403, "host", "Host must be a loopback name"));
+        let got = head.host.unwrap_or_default();
+        return Err(Refusal::new(403, "host", "Host", got, "a loopback name"));
     }
     if !console::admits(head) {
-        return Err((403, "origin", "requests of web pages are refused, but for what the console reads"));
+        return Err(words(
+            403,
+            "origin",
+            "requests of web pages are refused, but for what the console reads",
+        ));
     }
     if !body.is_empty() && !head.content_type.is_some_and(is_json) {
-        return Err((415, "content_type", "the body must be application/json"));
+        let got = head.content_type.unwrap_or_default();
+        return Err(Refusal::new(415, "content_type", "Content-Type", got, "application/json"));
     }
     let open = matches!(head.path, "/health" | "/ready") || console::file(head.path).is_some();
     if open {
         return Ok(());
     }
-    core.token.check(head).map_err(|text| (401, "token", text))
+    core.token.check(head).map_err(|text| words(401, "token", text))
 }
 
 /// Whether `Host` is a loopback name, with a port or without one, and nothing else.

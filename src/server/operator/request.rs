@@ -388,7 +388,8 @@ fn text(fields: &Fields<'_>, name: &'static str, allowed: &'static str) -> Resul
 
 /// The body's fields; every one of them is known to the route, and said once.
 fn object<'a>(body: &'a [u8], known: &[&'static str]) -> Result<Fields<'a>, Refusal> {
-    let text = std::str::from_utf8(body).map_err(|_| wrong("body", "", "a JSON object"))?;
+    let text =
+        std::str::from_utf8(body).map_err(|_| wrong("body", "bytes that are not UTF-8", "a JSON object"))?;
     let text = if text.trim().is_empty() { "{}" } else { text };
     let fields = Fields::parse(text).ok_or_else(|| wrong("body", text, "a JSON object"))?;
     if let Some(name) = fields.names().find(|name| !known.contains(name)) {
@@ -502,6 +503,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_named_with_what_it_got() {
+        let bytes = read(Method::Post, "/mode", b"{\"mode\":\"\xff\"}").expect_err("refused");
+        assert_eq!(bytes.to_string(), "body: got bytes that are not UTF-8; allowed: a JSON object");
         for (path, body, said) in [
             ("/nowhere", "", "404 path: /nowhere"),
             ("/markets/7/explode", "", "404 path: /markets/7/explode"),

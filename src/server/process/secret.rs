@@ -228,7 +228,10 @@ fn read_master(data_dir: &Path) -> Result<[u8; SECRET_BYTES], String> {
     })?;
     let mut behind = [0_u8];
     if file.read(&mut behind).map_err(say)? != 0 {
-        return Err(format!("master secret: {} is longer than {SECRET_BYTES} bytes", path.display()));
+        return Err(format!(
+            "master secret: {} is longer than {SECRET_BYTES} bytes; restore it",
+            path.display()
+        ));
     }
     Ok(secret)
 }

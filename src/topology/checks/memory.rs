@@ -172,7 +172,7 @@ fn cannot_be_taken(files: &dyn Files, needs: &Needs) -> Option<String> {
     }
     let (most, bytes) = needs.memory_taken.iter().max_by_key(|(_, bytes)| *bytes)?;
     Some(format!(
-        "{most}: got {} MiB, with all that a start takes at once {} MiB; allowed: up to {} MiB on this machine",
+        "{most}: asks for {} MiB, with all that a start takes at once {} MiB; allowed: up to {} MiB on this machine",
         bytes >> 20,
         taken >> 20,
         all >> 20
