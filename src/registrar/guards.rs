@@ -166,10 +166,17 @@ impl Registrar {
         }
     }
 
+    /// Lets no switch go off before `until_ms`: beats that came while the server itself stood still, as with a machine
+    /// that was paused, are heard first.
+    pub fn wait_for_beats(&mut self, until_ms: u64) {
+        let armed = self.guards.switches.values_mut().filter(|switch| !switch.going_off);
+        armed.filter_map(|switch| switch.due_ms.as_mut()).for_each(|due_ms| *due_ms = until_ms.max(*due_ms));
+    }
+
     /// The next key whose beat was missed; its orders are to be cancelled.
     pub fn next_missed(&mut self, steady_ms: u64) -> Option<KeyOfOwner> {
         let Guards { switches, none_before_ms, missed, .. } = &mut self.guards;
-        if missed.is_empty() && *none_before_ms <= steady_ms && !switches.is_empty() {
+        if *none_before_ms <= steady_ms && !switches.is_empty() {
             *none_before_ms = u64::MAX;
             for (name, switch) in switches.iter_mut().filter(|(_, switch)| !switch.going_off) {
                 let due_ms = *switch.due_ms.get_or_insert(steady_ms.saturating_add(BEAT_WITHIN_MS));

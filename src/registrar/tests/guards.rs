@@ -58,6 +58,22 @@ fn a_switch_that_went_off_is_armed_again_once_its_orders_are_cancelled_and_goes_
 }
 
 #[test]
+fn beats_that_came_while_nobody_looked_are_heard_first() {
+    let mut rig = Rig::new();
+    let principal = rig.registrar.owner(NOW, address(1)).expect("room");
+    let keys = [1, 2].map(|byte| ApiKey([byte; 16]));
+    let beats = keys.map(|key| rig.registrar.beat((NOW, 0), principal, key, None).expect("room"));
+    let (back_ms, until_ms) = (BEAT_WITHIN_MS + 60_000, BEAT_WITHIN_MS + 61_000);
+    rig.registrar.wait_for_beats(until_ms);
+    assert_eq!(rig.registrar.next_missed(back_ms), None);
+    assert_eq!(rig.registrar.no_switch_before_ms(), Some(until_ms));
+    rig.registrar.beat((NOW, back_ms), principal, keys[0], Some(beats[0])).expect("it is in time");
+    assert_eq!(rig.registrar.next_missed(until_ms - 1), None);
+    assert_eq!(rig.registrar.next_missed(until_ms), Some((principal, keys[1])));
+    assert_eq!(rig.registrar.next_missed(until_ms), None);
+}
+
+#[test]
 fn switches_go_off_one_after_another_each_at_its_time() {
     let mut rig = Rig::new();
     let principal = rig.registrar.owner(NOW, address(1)).expect("room");

@@ -22,6 +22,10 @@ use crate::shard::OrderScope;
 
 /// Switches and breakers that are dealt with in one turn, so that orders come in between.
 const FIRED_PER_TURN: usize = 16;
+/// A switch that is overdue by more than this was not looked at because the server stood still.
+const LATE_MS: u64 = 100;
+/// What came while it stood still is heard within this.
+const HEARD_WITHIN_MS: u64 = 1_000;
 
 /// Whose orders are removed, and why.
 #[derive(Clone, Copy, Debug)]
@@ -120,6 +124,11 @@ fn next(core: &mut CoreLoop) -> Option<Gone> {
     let registrar = trade.registrar.as_mut()?;
     let named = |reason| move |(principal, key)| Gone { principal, key: Some(key), reason };
     let frozen = |principal| Gone { principal, key: None, reason: RemovalReason::Operator };
+    // A manual clock goes ahead in leaps.
+    let due_ms = registrar.no_switch_before_ms().filter(|_| !core.shared.clock.is_manual());
+    if due_ms.is_some_and(|due_ms| due_ms.saturating_add(LATE_MS) < steady_ms) {
+        registrar.wait_for_beats(steady_ms + HEARD_WITHIN_MS);
+    }
     let missed = registrar.next_missed(steady_ms).map(named(RemovalReason::HeartbeatMissed));
     missed
         .or_else(|| registrar.next_tripped(now).map(named(RemovalReason::FillRate)))
@@ -160,4 +169,33 @@ fn went_off(name: KeyOfOwner) -> Errand {
             Report::Next(REGISTRAR_LOOP, went_off(name))
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::idle::tests::one_loop;
+    use super::*;
+    use crate::domain::{Address, ApiKey};
+    use crate::registrar::BEAT_WITHIN_MS;
+    use crate::server::threads::thread::Turns;
+
+    #[test]
+    fn a_switch_that_nobody_could_look_at_waits_for_beats_that_came_meanwhile() {
+        for (late_ms, waits) in [(0, false), (LATE_MS, false), (LATE_MS + 1, true), (60_000, true)] {
+            let data = tempfile::tempdir().expect("a directory");
+            let (_running, mut cores) = one_loop(&data);
+            let core = &mut cores[0];
+            while core.turn() && !core.rests() {}
+            let at = (core.now, core.elapsed_ms);
+            let registrar = core.trade.as_mut().and_then(|trade| trade.registrar.as_mut());
+            let registrar = registrar.expect("the only loop has it");
+            let owner = registrar.owner(at.0, Address([7; 20])).expect("room");
+            registrar.beat(at, owner, ApiKey([7; 16]), None).expect("room");
+            assert!(next(core).is_none());
+            core.elapsed_ms += BEAT_WITHIN_MS + late_ms;
+            assert_eq!(next(core).is_none(), waits, "{late_ms} ms late");
+            core.elapsed_ms += HEARD_WITHIN_MS;
+            assert_eq!(next(core).is_some(), waits, "{late_ms} ms late");
+        }
+    }
 }

@@ -43,6 +43,18 @@ impl Clock {
         Self { began: Instant::now(), manual: Some(Arc::new(manual)) }
     }
 
+    /// Whether it stands still until it is moved.
+    pub(crate) const fn is_manual(&self) -> bool {
+        self.manual.is_some()
+    }
+
+    /// Moves a manual clock on to `newest`, if that is ahead: it stood there before the process was started again.
+    pub(crate) fn go_on_from(&self, newest: TimeMs) {
+        if let Some(manual) = &self.manual {
+            manual.wall_ms.fetch_max(newest.0, Ordering::Release);
+        }
+    }
+
     /// Wall time.
     pub(crate) fn now(&self) -> TimeMs {
         match &self.manual {
@@ -190,6 +202,10 @@ mod tests {
         assert_eq!(Clock::real().advance_ms(1), Err(Unmoved::Real));
         assert_eq!(Clock::real().steady_ms(7), 7);
         assert!(clock.steps().is_none());
+        for (newest, expected) in [(6, 7), (9, 9)] {
+            clock.go_on_from(TimeMs(newest));
+            assert_eq!((clock.now(), clock.steady_ms(7)), (TimeMs(expected), 10));
+        }
     }
 
     #[test]
