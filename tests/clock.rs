@@ -1,6 +1,6 @@
 //! A clock that was a day ahead and is set right: from then on nobody is held up by what happened meanwhile.
 //!
-//! The exchange's clock stands still until the test moves it.
+//! The exchange's clock stands still until the test moves it, and a start goes on from where it stood.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot talk to its server has to stop")]
 
@@ -154,4 +154,17 @@ fn a_clock_that_was_a_day_ahead_holds_nobody_up_once_it_is_right() {
         assert_eq!(site.take(), "fak_no_match");
         site.exchange.stop();
     }
+}
+
+#[test]
+fn a_start_goes_on_where_time_had_come_to() {
+    let folder = folder();
+    let plan = Plan::dev(folder.path()).words(["--clock", "manual"]);
+    let exchange = plan.start();
+    let ahead_ms = exchange.advance(2 * DAY_MS);
+    exchange.market("Does it rain?");
+    exchange.stop();
+    let exchange = plan.start();
+    assert!(ahead_ms / 1_000 <= exchange.read("/time").as_u64().unwrap());
+    exchange.stop();
 }

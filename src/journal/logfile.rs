@@ -199,7 +199,7 @@ pub(crate) fn strangers(directory: &Path, ours: &Path) -> Vec<String> {
 }
 
 /// A log file that this process has locked. It is removed with this value if it holds nothing: a start that was refused
-/// leaves none behind.
+/// leaves none behind. A start that a signal ended may leave an empty file, which the next one takes.
 #[derive(Debug)]
 pub(crate) struct LogFile {
     pub(crate) path: PathBuf,

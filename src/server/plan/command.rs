@@ -177,7 +177,8 @@ pub struct DevArgs {
     /// Orders a second of sample flow; 0 turns it off
     #[arg(long, default_value_t = 2)]
     pub flow: u32,
-    /// Whether time runs by itself or stands until POST /clock moves it
+    /// Whether time runs by itself or stands until POST /clock moves it; a later start goes on from the newest frame's
+    /// time, if that is ahead
     #[arg(long, value_enum, default_value_t = ClockKind::Real)]
     pub clock: ClockKind,
 }
@@ -393,7 +394,8 @@ impl CreditedKind {
 /// What can be done with a journal.
 #[derive(Subcommand, Debug)]
 pub enum JournalCommand {
-    /// Prove frames, chain, conservation and state hashes
+    /// Prove frames, chain, conservation and state hashes; exit 0 if they are good, even where a line says that a start
+    /// here would be refused, as of a copy beside its original
     Verify(JournalArgs),
     /// Print every frame, one JSON line each
     Dump(JournalArgs),

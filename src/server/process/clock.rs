@@ -48,9 +48,10 @@ impl Clock {
         self.manual.is_some()
     }
 
-    /// Moves a manual clock on to `newest`, if that is ahead: it stood there before the process was started again.
+    /// Moves a manual clock on to the time of the newest frame, if that is ahead, whatever it was set back to since.
     pub(crate) fn go_on_from(&self, newest: TimeMs) {
         if let Some(manual) = &self.manual {
+            // Pairs with the Acquire in `Manual::now`; the steady time is where it was.
             manual.wall_ms.fetch_max(newest.0, Ordering::Release);
         }
     }
@@ -116,7 +117,8 @@ impl Clock {
 
 impl Manual {
     fn now(&self) -> TimeMs {
-        // Pairs with the Release in `advance_ms`: who sees the new wall time sees the steady time that belongs to it.
+        // Pairs with the Release in `advance_ms` and `go_on_from`: who sees the new wall time sees the steady time that
+        // belongs to it.
         TimeMs(self.wall_ms.load(Ordering::Acquire))
     }
 

@@ -103,6 +103,7 @@ pub(crate) fn restore(
     let secret = secret::load(&plan.data_dir, plan.chain_id)?;
     let settings = reader_settings(plan);
     let (opened, reader, recovered) = recover(plan, &settings)?;
+    shared.clock.go_on_from(reader.ledger().time());
     warn_of_clock(shared.clock.now(), reader.ledger().time());
     let snapshots = opened.snapshots().on(plan.snapshot_disk.clone()).leaving_free(plan.disk_free_min);
     let last_segment = opened.snapshot_segment();
