@@ -360,9 +360,9 @@ impl Reader {
         &self.ledger.wallet(wallet).expect("orders name wallets that the ledger holds").address
     }
 
-    /// The hash that stands for the settlement of the trade that `taker` made.
-    fn settlement_hash(&self, taker: &OrderRow) -> Word {
-        crate::domain::trade::settlement_hash(taker.position, &taker.id, self.settings.keccak)
+    /// The hash that stands for the settlement of what the frame at `position` did.
+    fn settlement_hash(&self, position: Position) -> Word {
+        crate::domain::trade::settlement_hash(position, self.settings.keccak)
     }
 }
 

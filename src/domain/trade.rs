@@ -4,9 +4,9 @@
 //! The loop that answers the order and the reader that lists the trade later derive the same two
 //! names from it, without asking each other.
 
-use super::ids::{ApiKey, OrderId, Position, Word};
+use super::ids::{ApiKey, Position, Word};
 
-/// The first six bytes of every trade id, so that people recognise one.
+/// The first six bytes of every trade id, so that people recognise one, and of what is hashed.
 const MARK: [u8; 6] = *b"outcry";
 
 /// Frames start at multiples of this, so the lowest six bits of a position say nothing.
@@ -54,13 +54,14 @@ impl TradeId {
     }
 }
 
-/// The settlement hash of the trade that `taker` made at `position`: there is no chain here, but
-/// clients wait for a hash that is not zero. `keccak` is the keccak-256 of some bytes.
+/// The settlement hash of the trade, or of what else moved money or shares, that the frame at `position` made: there is
+/// no chain here, but clients wait for a hash that is not zero. It follows from the position alone, so that a list of
+/// many needs none of their orders. `keccak` is the keccak-256 of some bytes.
 #[must_use]
-pub fn settlement_hash(position: Position, taker: &OrderId, keccak: fn(&[u8]) -> [u8; 32]) -> Word {
-    let mut bytes = [0; 40];
-    bytes[..8].copy_from_slice(&position.0.to_be_bytes());
-    bytes[8..].copy_from_slice(taker.as_bytes());
+pub fn settlement_hash(position: Position, keccak: fn(&[u8]) -> [u8; 32]) -> Word {
+    let mut bytes = [0; MARK.len() + 8];
+    bytes[..MARK.len()].copy_from_slice(&MARK);
+    bytes[MARK.len()..].copy_from_slice(&position.0.to_be_bytes());
     Word(keccak(&bytes))
 }
 
@@ -90,16 +91,14 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_depends_on_the_position_and_on_the_order() {
-        fn first_32(bytes: &[u8]) -> [u8; 32] {
-            let mut hash: [u8; 32] = bytes[..32].try_into().expect("40 bytes");
-            hash[31] ^= bytes[39];
+    fn the_hash_follows_from_the_position() {
+        fn as_it_is(bytes: &[u8]) -> [u8; 32] {
+            let mut hash = [0; 32];
+            hash[..bytes.len()].copy_from_slice(bytes);
             hash
         }
-        let hash = |position, taker| settlement_hash(Position(position), &OrderId([taker; 32]), first_32);
         // Clients keep these hashes, so a version does not change them.
-        assert_eq!(hash(64, 1).0[..9], [0, 0, 0, 0, 0, 0, 0, 64, 1]);
-        assert_ne!(hash(64, 1), hash(128, 1));
-        assert_ne!(hash(64, 1), hash(64, 2));
+        let hash = settlement_hash(Position(0x0123_4567_89AB_CDC0), as_it_is);
+        assert_eq!(hash.0[..14], *b"outcry\x01\x23\x45\x67\x89\xAB\xCD\xC0");
     }
 }

@@ -96,7 +96,7 @@ impl Exchange {
         Settings {
             keccak: |bytes| {
                 let mut hash = [7; 32];
-                hash[..8].copy_from_slice(&bytes[..8]);
+                hash[..bytes.len()].copy_from_slice(bytes);
                 hash
             },
             price_side: PriceSide::Taker,

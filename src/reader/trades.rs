@@ -189,7 +189,7 @@ impl Reader {
         json.key("outcome").text(self.label(taker.market, taker.outcome));
         json.key("maker_address").address(self.address_of(taker.wallet));
         json.key("owner").uuid(taker.owner);
-        json.key("transaction_hash").hex(self.settlement_hash(&taker).as_bytes());
+        json.key("transaction_hash").hex(self.settlement_hash(trade.position).as_bytes());
         json.key("bucket_index").number(0);
         json.key("maker_orders").open_array();
         let maker_fee = maker_base_fee(&market.fee);

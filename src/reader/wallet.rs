@@ -46,7 +46,6 @@ use crate::wallet::{Holding, Wallets};
 use params::{Params, twice_named};
 use rows::RowTable;
 use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
 
 /// Bytes of rows in one list.
 const LIST_BYTES_MAX: usize = 1 << 20;
@@ -256,23 +255,11 @@ fn write_list<R>(
     rows: impl IntoIterator<Item = R>,
     mut row: impl FnMut(&mut Writer<'_>, R),
 ) {
-    let Ok(()) = try_write_list(json, rows, |json, next| {
-        row(json, next);
-        Ok::<(), Infallible>(())
-    });
-}
-
-/// [`write_list`] for rows that may turn out to be unreadable.
-fn try_write_list<R, E>(
-    json: &mut Writer<'_>,
-    rows: impl IntoIterator<Item = R>,
-    mut row: impl FnMut(&mut Writer<'_>, R) -> Result<(), E>,
-) -> Result<(), E> {
     json.open_array();
     let start = json.bytes();
     for (count, next) in rows.into_iter().enumerate() {
         let before = json.bytes();
-        row(json, next)?;
+        row(json, next);
         // The comma is not counted.
         if count > 0 && json.bytes() - start - 1 > LIST_BYTES_MAX {
             json.cut(before);
@@ -280,7 +267,6 @@ fn try_write_list<R, E>(
         }
     }
     json.close_array();
-    Ok(())
 }
 
 #[cfg(test)]

@@ -164,7 +164,7 @@ impl Feed {
         let row = reader.market(record.market);
         let taker = reader.ledger.find(&record.id).ok().flatten();
         let taker = taker.expect("the ledger applied this order");
-        let settlement = reader.settlement_hash(&taker);
+        let settlement = reader.settlement_hash(taker.position);
         let mut fills: Vec<(Price, Shares)> = Vec::new();
         for fill in &record.fills {
             let maker = reader.ledger.order_at(fill.maker).expect("the ledger applied this fill");

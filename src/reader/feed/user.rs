@@ -376,7 +376,7 @@ fn write_trade(
     json.key("outcome").text(reader.label(taker.market, taker.outcome));
     json.key("owner").uuid(caller.key).key("trade_owner").uuid(caller.key);
     json.key("maker_address").address(reader.address_of(taker.wallet));
-    json.key("transaction_hash").hex(reader.settlement_hash(taker).as_bytes());
+    json.key("transaction_hash").hex(reader.settlement_hash(trade.position).as_bytes());
     json.key("bucket_index").number(0).key("maker_orders").raw(makers);
     json.key("trader_side").text(role);
 }

@@ -170,7 +170,7 @@ fn both_sides_of_a_trade_see_one_record_and_their_own_part() {
         }])
     );
     let position = format!("{:016x}", taker.0);
-    assert_eq!(trade["transaction_hash"], format!("0x{position}{}", "07".repeat(24)));
+    assert_eq!(trade["transaction_hash"], format!("0x6f7574637279{position}{}", "07".repeat(18)));
     let order =
         exchange.answers(caller(BOB, POLY), &format!("GET /data/order/{}", id_text(&exchange, taker)), "");
     assert_eq!(order["associate_trades"], json!([trade["id"]]));

@@ -18,14 +18,13 @@ fn questions(id: &OrderId, other: &OrderId) -> Vec<(String, String, bool)> {
         ("POST /data/orders".into(), format!("[{{\"orderId\":\"{other}\"}},{{\"orderId\":\"{id}\"}}]"), true),
         get("/data/trades".into(), true),
         get(format!("/data/trades?maker={}", address_text(CAROL)), true),
-        get(format!("/activity?user={}", address_text(BOB)), true),
-        get("/trades".into(), true),
         get(format!("/data/order/{other}"), false),
         ("POST /data/orders".into(), format!("[{{\"orderId\":\"{other}\"}}]"), false),
         get("/data/trades?after=9999999999".into(), false),
         get("/data/orders".into(), false),
         get(format!("/positions?user={}", address_text(BOB)), false),
-        get(format!("/activity?user={}&type=DEPOSIT", address_text(BOB)), false),
+        get(format!("/activity?user={}", address_text(BOB)), false),
+        get("/trades".into(), false),
         get(format!("/book?token_id={RAIN_YES}"), false),
     ]
 }

@@ -11,9 +11,9 @@ use super::super::ask::{Asked, Refused};
 use super::super::trades::base_fee;
 use super::params::{Bounds, Params};
 use super::positions::DIRECTIONS;
-use super::{try_write_list, write_no_profile};
+use super::{write_list, write_no_profile};
 use crate::catalog::{Direction, page_of};
-use crate::domain::{MarketNo, OrderId, Side, Word};
+use crate::domain::{MarketNo, Side};
 use crate::json::Writer;
 use crate::wallet::{Kind, Role, Row, Rows};
 use std::collections::{BTreeSet, BinaryHeap};
@@ -147,7 +147,8 @@ impl Reader {
             (sort, direction) => sorted(rows, &filter, (sort, direction), offset, limit),
         };
         let page = page.ok_or_else(|| too_many_rows("start", NARROW_ACTIVITY))?;
-        try_write_list(json, page, |json, row| self.write_row(json, row, Form::Activity))
+        write_list(json, page, |json, row| self.write_row(json, row, Form::Activity));
+        Ok(())
     }
 
     /// GET /trades: what takers did, newest first; makers too if asked for.
@@ -192,7 +193,8 @@ impl Reader {
             }
         };
         let page = page.ok_or_else(|| too_many_rows("user", NARROW_TRADES))?;
-        try_write_list(json, page, |json, row| self.write_row(json, row, Form::Trade))
+        write_list(json, page, |json, row| self.write_row(json, row, Form::Trade));
+        Ok(())
     }
 
     /// GET /markets/live-activity/{condition}: what takers did in one market, newest first.
@@ -204,10 +206,11 @@ impl Reader {
         let market = self.market_of_path(asked)?;
         let trades = self.model().activity().trades_of(market).rev();
         let takers = trades.filter(|row| row.role == Role::Taker).take(LIVE_ROWS);
-        try_write_list(json, takers, |json, row| self.write_live(json, row, market))
+        write_list(json, takers, |json, row| self.write_live(json, row, market));
+        Ok(())
     }
 
-    fn write_live(&self, json: &mut Writer<'_>, row: &Row, market: MarketNo) -> Result<(), Refused> {
+    fn write_live(&self, json: &mut Writer<'_>, row: &Row, market: MarketNo) {
         let (terms, facts) = (self.market(market), self.index.facts(market));
         json.open_object().key("event_type").text("trade").key("market").open_object();
         json.key("condition_id").condition(&terms.condition);
@@ -224,12 +227,11 @@ impl Reader {
         json.key("price").millionths_text(row.price_millionths.into());
         json.key("outcome").text(&terms.labels[row.outcome.index()]);
         json.key("outcome_index").number(row.outcome.index() as u64);
-        json.key("transaction_hash").hex(self.hash_of(row, &mut 0)?.as_bytes());
+        json.key("transaction_hash").hex(self.settlement_hash(row.position).as_bytes());
         json.key("timestamp").number_text(row.time.seconds()).close_object();
-        Ok(())
     }
 
-    fn write_row(&self, json: &mut Writer<'_>, row: &Row, form: Form) -> Result<(), Refused> {
+    fn write_row(&self, json: &mut Writer<'_>, row: &Row, form: Form) {
         let market = row.market().map(|market| self.market(market));
         let trade = market.filter(|_| row.kind == Kind::Trade);
         json.open_object().key("proxyWallet").address(self.address_of(row.wallet));
@@ -242,7 +244,7 @@ impl Reader {
             json.key("type").text(row.kind.text());
         }
         json.key("size").millionths_number(row.shares.0).key("usdcSize").millionths_number(row.cash.0);
-        json.key("transactionHash").hex(self.hash_of(row, &mut 0)?.as_bytes());
+        json.key("transactionHash").hex(self.settlement_hash(row.position).as_bytes());
         json.key("price").millionths_number(row.price_millionths.into()).key("asset");
         match trade {
             Some(market) => self.write_asset(json, market, row.outcome),
@@ -259,17 +261,6 @@ impl Reader {
         json.key("outcome").text(trade.map_or("", |market| &market.labels[row.outcome.index()]));
         write_no_profile(json);
         json.close_object();
-        Ok(())
-    }
-
-    /// What stands for the transaction of a row: for a trade the settlement hash that it has
-    /// everywhere, for anything else a hash of its position in the log. `work` grows by what it takes to get it.
-    pub(super) fn hash_of(&self, row: &Row, work: &mut u64) -> Result<Word, Refused> {
-        let taker = match row.kind {
-            Kind::Trade => self.look_at(row.position, work)?.id,
-            _ => OrderId::ZERO,
-        };
-        Ok(crate::domain::trade::settlement_hash(row.position, &taker, self.settings.keccak))
     }
 }
 

@@ -6,7 +6,7 @@ use super::words;
 use super::work::{Outcome, Refused};
 use crate::auth;
 use crate::domain::trade::{TradeId, settlement_hash};
-use crate::domain::{OrderId, Position, ShardNo, TimeMs};
+use crate::domain::{Position, ShardNo, TimeMs};
 use crate::json::answer::TradeName;
 use crate::registrar::Registrar;
 use crate::server::threads::mesh::Mesh;
@@ -40,7 +40,6 @@ impl Trade {
         let work = self.works.work(ticket.work);
         work.decided_at(at);
         let item = &mut work.items[ticket.item as usize];
-        let id = item.id.expect("an order that a shard heard of has its digest");
         item.outcome = match *placed {
             Placed::Refused(refusal) => {
                 Outcome::Refused { refused: words::of_order(&refusal), replayed: false }
@@ -52,7 +51,7 @@ impl Trade {
                 status: if status == Status::Live { "live" } else { "matched" },
                 making,
                 taking,
-                trade: trade.map(|position| trade_name(position, &id)),
+                trade: trade.map(trade_name),
                 replayed,
             },
         };
@@ -131,7 +130,7 @@ impl Trade {
 }
 
 /// What clients call the trade that an order made.
-fn trade_name(position: Position, taker: &OrderId) -> TradeName {
+fn trade_name(position: Position) -> TradeName {
     let keccak = |bytes: &[u8]| auth::keccak(bytes).0;
-    TradeName { id: TradeId::new(position).uuid(), hash: settlement_hash(position, taker, keccak) }
+    TradeName { id: TradeId::new(position).uuid(), hash: settlement_hash(position, keccak) }
 }

@@ -1,18 +1,17 @@
 //! Trades of wallets and markets, and what a wallet did: lists that only grow at one end.
 //!
 //! A cursor is the place, among all rows, of the last row that was looked at. A filter that passes few rows ends a page
-//! early, perhaps without a row, and so do orders that are in an archive; the cursor leads on.
+//! early, perhaps without a row; the cursor leads on.
 
 use super::super::super::Reader;
 use super::super::super::ask::{Asked, Refused};
-use super::super::super::page::WORK_MAX;
 use super::super::history::{Filter, Form, NO_OUTCOME, SIDES, kinds, merged};
 use super::super::params::Params;
 use super::super::positions::DIRECTIONS;
 use super::paging::{LIMIT, Start, params};
 use super::write_no_profile;
 use crate::catalog::Direction;
-use crate::domain::{MarketNo, Word};
+use crate::domain::MarketNo;
 use crate::json::Writer;
 use crate::wallet::{Kind, Role, Row};
 use std::ops::Range;
@@ -101,7 +100,8 @@ impl Reader {
                 page(merged(markets.iter().map(of)), &filter, start.limit, ROWS_MERGED_MAX)
             }
         };
-        self.write_feed(json, &start, &page, Form::Trade)
+        self.write_feed(json, &start, &page, Form::Trade);
+        Ok(())
     }
 
     /// GET /v2/activity: trades, splits, merges and redeems of one wallet; the operator's money too if asked for.
@@ -142,7 +142,8 @@ impl Reader {
                 }
             }
         };
-        self.write_feed(json, &start, &page, Form::Activity)
+        self.write_feed(json, &start, &page, Form::Activity);
+        Ok(())
     }
 
     /// The places of the rows that a page may have: those of its seconds, behind its cursor.
@@ -166,37 +167,19 @@ impl Reader {
         Ok(places)
     }
 
-    fn write_feed(
-        &self,
-        json: &mut Writer<'_>,
-        start: &Start,
-        page: &Page<'_>,
-        form: Form,
-    ) -> Result<(), Refused> {
-        let (mut rows, mut work) = (Vec::with_capacity(page.rows.len()), 0);
-        for row in &page.rows {
-            // Orders that are in an archive have to be read.
-            if WORK_MAX <= work {
-                break;
-            }
-            rows.push((*row, self.hash_of(row, &mut work)?));
-        }
-        let last = rows.last().map(|(row, _)| *row);
-        let behind = if rows.len() < page.rows.len() { last } else { page.behind };
+    fn write_feed(&self, json: &mut Writer<'_>, start: &Start, page: &Page<'_>, form: Form) {
         let place = |row: &Row| vec![self.model().activity().place_of(row) as i128];
+        let behind = page.behind.map(place);
         start.write(
             json,
-            &rows,
-            behind.map(place),
-            |(row, _)| place(row),
-            |json, (row, hash)| {
-                self.write_row_v2(json, row, hash, form);
-                Ok(())
-            },
-        )
+            &page.rows,
+            behind,
+            |row| place(row),
+            |json, row| self.write_row_v2(json, row, form),
+        );
     }
 
-    fn write_row_v2(&self, json: &mut Writer<'_>, row: &Row, hash: &Word, form: Form) {
+    fn write_row_v2(&self, json: &mut Writer<'_>, row: &Row, form: Form) {
         let market = row.market().map(|market| self.market(market));
         let trade = market.filter(|_| row.kind == Kind::Trade);
         json.open_object().key("proxy_wallet").address(self.address_of(row.wallet));
@@ -209,7 +192,7 @@ impl Reader {
         if form == Form::Activity {
             json.key("type").text(row.kind.text()).key("usdc_size").millionths_number(row.cash.0);
         }
-        json.key("transaction_hash").hex(hash.as_bytes());
+        json.key("transaction_hash").hex(self.settlement_hash(row.position).as_bytes());
         json.key("price").millionths_number(row.price_millionths.into()).key("token_id");
         match trade {
             Some(market) => json.token(&market.tokens[row.outcome.index()]),

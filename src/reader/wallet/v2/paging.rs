@@ -175,14 +175,14 @@ impl Start {
         rows: &[R],
         behind: Option<Vec<i128>>,
         mark: impl Fn(&R) -> Vec<i128>,
-        mut write: impl FnMut(&mut Writer<'_>, &R) -> Result<(), Refused>,
-    ) -> Result<(), Refused> {
+        mut write: impl FnMut(&mut Writer<'_>, &R),
+    ) {
         let (mut shown, mut next) = (0, behind);
         json.open_object().key("data").open_array();
         let start = json.bytes();
         for row in rows {
             let before = json.bytes();
-            write(json, row)?;
+            write(json, row);
             if shown > 0 && json.bytes() - start > LIST_BYTES_MAX {
                 json.cut(before);
                 next = Some(mark(&rows[shown - 1]));
@@ -193,7 +193,6 @@ impl Start {
         json.close_array();
         self.write_end(json, shown, next);
         json.close_object();
-        Ok(())
     }
 
     /// Writes `pagination` after a page that showed so many rows; the next one begins at `next`.

@@ -186,10 +186,8 @@ impl Reader {
         let (page, more) = start.cut(listed, by);
         let mark = |passed: &Passed<'_>| passed.mark().to_vec();
         let next = page.last().filter(|_| more).map(mark);
-        start.write(json, &page, next, mark, |json, passed| {
-            self.write_position_v2(json, passed);
-            Ok(())
-        })
+        start.write(json, &page, next, mark, |json, passed| self.write_position_v2(json, passed));
+        Ok(())
     }
 
     /// GET /v2/value: what everything that a wallet holds is worth now.

@@ -164,8 +164,8 @@ impl Reader {
         start.write(json, page, behind, mark, |json, (second, width_s, price)| {
             json.open_object().key("timestamp").number(*second).key("price").millionths_number(*price);
             json.key("resolution_seconds").number(*width_s).close_object();
-            Ok(())
-        })
+        });
+        Ok(())
     }
 
     /// The second of a market's resolution, and what a share of the token pays.

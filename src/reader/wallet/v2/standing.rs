@@ -116,8 +116,8 @@ impl Reader {
             json.open_object().key("rank").number(*rank as u64);
             write_entry(json, row.address, row.totals);
             json.close_object();
-            Ok(())
-        })
+        });
+        Ok(())
     }
 
     /// Every wallet that is on a board.
