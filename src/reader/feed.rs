@@ -32,7 +32,8 @@
 //! - Messages that are not events of the venues have no `event_type`, and the venues' clients ignore them:
 //!   `subscribed`, `unsubscribed`, `heartbeat`, `mode`, and errors.
 //! - Messages of one market leave in the order of their records. Besides copies, a followed market costs two
-//!   checksums over its levels for each record that changes them, and two hashes a flush.
+//!   checksums over its levels for each record that changes them, and, while it has at most 1,000 levels, two hashes a
+//!   flush.
 //! - Replays reach back as far as `recent` does. Beyond that, a market gets a fresh book; an account is told
 //!   that nothing was replayed, and has to read its orders and trades.
 

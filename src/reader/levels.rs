@@ -81,6 +81,11 @@ impl Levels {
         }
     }
 
+    /// How many levels both sides have together.
+    pub(super) fn count(&self) -> usize {
+        self.bids.len() + self.asks.len()
+    }
+
     /// What all orders would cost as bids, in 1e-10 of collateral: an ask counts as the bid for the
     /// other outcome that it also is. So the value is the same for both tokens.
     pub(super) const fn value(&self) -> u128 {

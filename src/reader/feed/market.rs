@@ -1,8 +1,8 @@
 //! The market channel: following tokens, and what each record sends to their followers.
 //!
 //! A change of a book is one message for both tokens of its market, since a level of one is a mirrored
-//! level of the other. Its hashes, which are of the whole book, are filled in at the end of the turn; its
-//! checksums are of the levels right after its own record.
+//! level of the other. Its hashes, which are of the whole book, are filled in at the end of the turn, unless the
+//! book is deep ([`LEVELS_HASHED_MAX`]); its checksums are of the levels right after its own record.
 
 use super::super::ask::Refused;
 use super::super::books::{Bests, HASH_BYTES, shown_bests};
@@ -33,10 +33,14 @@ const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// as whole books: with half a kilobyte a level, more would not fit into [`MESSAGE_BYTES_MAX`].
 const LEVELS_TOLD_MAX: usize = 2_000;
 
+/// Levels of a book up to which a change tells its hash, and a trade the whole book. Both take as long as the book, at
+/// each change and for each token, for all who wait behind it. With a tick of 0.001 no book has more.
+const LEVELS_HASHED_MAX: usize = 1_000;
+
 /// What a flush tells of a book that changed, besides its changes.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Changed {
-    /// It tells the whole book, as after every trade.
+    /// It tells the whole book, as after a trade.
     whole: bool,
     /// That stands for some changes, so those that follow are not told by themselves either.
     for_changes: bool,
@@ -76,8 +80,8 @@ struct BookAfter<'a> {
     levels: &'a Levels,
     /// The checksums of both tokens.
     crcs: [u32; 2],
-    /// True if it is also the book now, so that its hash is known.
-    is_now: bool,
+    /// Whether its hash is told.
+    is_hashed: bool,
 }
 
 impl Feed {
@@ -147,7 +151,7 @@ impl Feed {
         if changed.for_changes {
             return;
         }
-        let after = BookAfter { levels, crcs: *crcs, is_now: true };
+        let after = BookAfter { levels, crcs: *crcs, is_hashed: levels.count() <= LEVELS_HASHED_MAX };
         let mut payload = Vec::new();
         let hashes = write_change(&mut payload, reader, change, after, &self.ids.now, now);
         debug_assert!(payload.len() < MESSAGE_BYTES_MAX, "{} bytes", payload.len());
@@ -160,7 +164,8 @@ impl Feed {
         if record.fills.is_empty() || !self.crcs.contains_key(&record.market) {
             return;
         }
-        self.changed.entry(record.market).or_default().whole = true;
+        let levels = &reader.index.market(record.market).levels;
+        self.changed.entry(record.market).or_default().whole |= levels.count() <= LEVELS_HASHED_MAX;
         let row = reader.market(record.market);
         let taker = reader.ledger.find(&record.id).ok().flatten();
         let taker = taker.expect("the ledger applied this order");
@@ -350,7 +355,8 @@ impl Feed {
             for LevelChange { side, price, now, .. } in &change.levels {
                 levels.set(*side, *price, *now);
             }
-            let after = BookAfter { levels: &levels, crcs, is_now: false };
+            // Only that of the book as it is now is known.
+            let after = BookAfter { levels: &levels, crcs, is_hashed: false };
             self.out.tell([client], |out| {
                 write_change(out, reader, change, after, &self.ids.now, now);
             });
@@ -478,7 +484,7 @@ fn write_change(
             json.open_object().key("asset_id").token(&row.tokens[outcome.index()]);
             json.key("price").price_text(seen_from(outcome, level.price));
             json.key("size").millionths_text(level.now.0).key("side").text(side.text()).key("hash");
-            if after.is_now {
+            if after.is_hashed {
                 json.quoted(|out| {
                     hashes.push((out.len() - start, Token { market: change.market, outcome }));
                     out.extend_from_slice(&[b'0'; HASH_BYTES]);

@@ -288,6 +288,38 @@ fn what_changes_thousands_of_prices_is_told_as_whole_books() {
     }
 }
 
+/// A book with so many levels that nobody is made to wait for its text at each change.
+#[test]
+fn a_deep_book_is_told_by_its_changes_alone_and_without_hashes() {
+    for (levels, is_deep) in [(1_000, false), (1_001, true)] {
+        let mut followed = Followed::opened();
+        let (time, tick) = (followed.exchange.time(), Tick::new(1).expect("the finest"));
+        followed.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+        let asks: Vec<_> = (0..levels)
+            .map(|above| {
+                let ask = followed.exchange.order(ALICE, Side::Buy, Outcome::One, 50, 5);
+                followed.notes(OrderPlaced { price: Price::new(5_000 - above).expect("a price"), ..ask })
+            })
+            .collect();
+        followed.follow(FIRST);
+        let buy = followed.exchange.order(BOB, Side::Buy, Outcome::Zero, 50, 2);
+        let taker = followed.exchange.filled(buy, &[(asks[0], 2)]);
+        followed.notes(taker);
+        let told: Vec<Value> = followed.told(FIRST).iter().map(|frame| object(frame)).collect();
+        let kinds: Vec<_> = told.iter().map(|told| told["event_type"].as_str().expect("a text")).collect();
+        let expected: &[&str] = &["price_change", "last_trade_price", "book"][..if is_deep { 2 } else { 3 }];
+        assert_eq!(kinds, expected, "{levels}");
+        let change = &told[0]["price_changes"][0];
+        assert_eq!((&change["price"], &change["size"]), (&json!("0.5"), &json!("3")));
+        let hash = change["hash"].as_str().expect("a text");
+        if is_deep {
+            assert_eq!(hash, "");
+        } else {
+            assert_eq!(hash, told[2]["hash"]);
+        }
+    }
+}
+
 /// The object in a frame.
 fn object(frame: &str) -> Value {
     serde_json::from_str(&frame[frame.find('{').expect("an object")..]).expect("an object")
