@@ -19,7 +19,7 @@
 //! - A name in the query that the route does not know is refused, because a misspelt filter must
 //!   not let everything pass. So is a repeated name, because two readers would choose differently.
 //! - Sizes and prices are exact. Other numbers are rounded half away from zero, to four places in
-//!   `/positions` and to six elsewhere.
+//!   `/positions` and `/v2/value`, and to six elsewhere.
 //! - There are no profiles: names and pictures are empty texts.
 //! - A list ends at [`LIST_BYTES_MAX`] with at least one row; a client pages by the rows it got.
 
@@ -177,13 +177,13 @@ impl Reader {
 
     /// The wallet of an address, if it is known here.
     #[must_use]
-    pub fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
+    pub(crate) fn wallet_at(&self, address: &Address) -> Option<WalletNo> {
         self.wallets.by_address.get(address).copied()
     }
 
     /// The markets in which a wallet holds shares, by number, and how many of either outcome.
     #[must_use]
-    pub fn shares_of(&self, wallet: WalletNo) -> Vec<(MarketNo, [Shares; 2])> {
+    pub(crate) fn shares_of(&self, wallet: WalletNo) -> Vec<(MarketNo, [Shares; 2])> {
         let ever = self.model().holdings().of_wallet(wallet);
         let shares = ever.map(|row| (row.market, row.lots.map(|lot| lot.shares)));
         let mut held: Vec<_> = shares.filter(|(_, shares)| *shares != [Shares::ZERO; 2]).collect();
