@@ -113,6 +113,7 @@ impl Ledger {
         let owner = self.wallet(record.principal).ok_or(contradiction("a link names no principal"))?;
         require(owner.kind == WalletKind::Eoa, "a link names a principal that is not an EOA")?;
         self.change_wallet(record.wallet, |row| {
+            require(row.principal.is_none(), "a link names a wallet that has a principal")?;
             row.principal = Some(record.principal);
             Ok(())
         })

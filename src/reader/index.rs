@@ -66,8 +66,6 @@ pub(super) struct LastTrade {
 /// What belongs to one wallet number; most of it only if that is a principal.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PrincipalIndex {
-    /// The principal of the wallet with this number, if it has one.
-    owner: Option<WalletNo>,
     /// Its wallets, in the order in which it got them.
     pub(super) wallets: Vec<WalletNo>,
     /// Its live orders.
@@ -253,11 +251,8 @@ impl Index {
         indices.partition_point(|&index| self.trades[index as usize].position < position)
     }
 
-    /// Gives `wallet` to `principal`, and to nobody else.
+    /// Gives `wallet` to `principal`, for good.
     fn own(&mut self, principal: WalletNo, wallet: WalletNo) {
-        if let Some(former) = self.principals[wallet.index()].owner.replace(principal) {
-            self.principals[former.index()].wallets.retain(|owned| *owned != wallet);
-        }
         self.principals[principal.index()].wallets.push(wallet);
     }
 

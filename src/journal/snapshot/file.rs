@@ -21,7 +21,7 @@ use crate::memory::wire::{Input, Wire, structs};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"OUTCSNAP");
 /// Raised when the content of a section changes; a snapshot of another version is not read.
-const VERSION: u32 = 7;
+const VERSION: u32 = 8;
 /// The field of a snapshot of another version.
 pub(crate) const VERSION_FIELD: &str = "version of the snapshot";
 const HEADER_BYTES: usize = 128;

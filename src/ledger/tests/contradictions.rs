@@ -250,6 +250,10 @@ fn whatever_a_record_names_has_to_be_there() {
         ),
         ("a link names no principal", vec![WalletLinked { time, wallet: ALICE, principal: nobody }.into()]),
         (
+            "a link names a wallet that has a principal",
+            vec![WalletLinked { time, wallet: ALICE, principal: ALICE }.into()],
+        ),
+        (
             "a switch names no principal",
             vec![SwitchArmed { time, principal: nobody, key, armed: true }.into()],
         ),

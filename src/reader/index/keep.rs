@@ -8,7 +8,6 @@ use crate::memory::wire::{Damage, structs};
 
 /// What is kept of a wallet number.
 pub(in crate::reader) struct KeptPrincipal {
-    owner: Option<WalletNo>,
     wallets: Vec<WalletNo>,
     /// Indices of trades, ascending.
     trades: Vec<u32>,
@@ -36,7 +35,7 @@ structs! {
     KeptTrade { position, time, shares, price_millionths, legs }
     Leg { maker, shares }
     LastTrade { price, side }
-    KeptPrincipal { owner, wallets, trades, events }
+    KeptPrincipal { wallets, trades, events }
     KeptMarket { last_trade, tape, sequence }
 }
 
@@ -65,7 +64,6 @@ impl Index {
 
     pub(in crate::reader) fn principals(&self) -> impl Iterator<Item = KeptPrincipal> {
         self.principals.iter().map(|row| KeptPrincipal {
-            owner: row.owner,
             wallets: row.wallets.clone(),
             trades: row.trades.clone(),
             events: row.events,
@@ -73,8 +71,8 @@ impl Index {
     }
 
     pub(in crate::reader) fn take_principal(&mut self, kept: KeptPrincipal) {
-        let KeptPrincipal { owner, wallets, trades, events } = kept;
-        self.principals.push(PrincipalIndex { owner, wallets, trades, events, ..PrincipalIndex::default() });
+        let KeptPrincipal { wallets, trades, events } = kept;
+        self.principals.push(PrincipalIndex { wallets, trades, events, ..PrincipalIndex::default() });
     }
 
     pub(in crate::reader) fn markets(&self) -> impl Iterator<Item = KeptMarket> {
@@ -138,7 +136,7 @@ impl Index {
         let mut listed = vec![false; self.principals.len()];
         for (row, wallet) in self.principals.iter().zip(ledger.wallets()) {
             for owned in &row.wallets {
-                let owner = self.principals.get(owned.index()).and_then(|owned| owned.owner);
+                let owner = ledger.wallet(*owned).and_then(|owned| owned.principal);
                 if owner != Some(wallet.wallet) || std::mem::replace(&mut listed[owned.index()], true) {
                     return Err(Damage::of("wallets of a principal"));
                 }
@@ -149,9 +147,8 @@ impl Index {
                 return Err(Damage::of("trades of a principal"));
             }
         }
-        let mut rows = self.principals.iter().zip(ledger.wallets()).zip(listed);
-        let agree = rows
-            .all(|((row, wallet), listed)| row.owner == wallet.principal && listed == row.owner.is_some());
+        let mut rows = ledger.wallets().iter().zip(listed);
+        let agree = rows.all(|(wallet, listed)| listed == wallet.principal.is_some());
         if agree { Ok(()) } else { Err(Damage::of("owner of a wallet")) }
     }
 }

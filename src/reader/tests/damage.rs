@@ -55,12 +55,13 @@ const WRONG: &[(&Name, isize, &[u8], &str)] = &[
     (b"trades2 ", 0, FAR, "position of a trade"),
     (b"trades2 ", 24, FAR, "price of a trade"),
     (b"trades2 ", 36, FAR, "position of a trade"),
-    (b"walleti2", 1, &[1], "wallets of a principal"),
-    (b"walleti2", 9, NONE, "wallets of a principal"),
+    (b"walleti2", 4, NONE, "wallets of a principal"),
+    // Bob's.
+    (b"walleti2", 4, &[1], "wallets of a principal"),
     // Alice's list names her own wallet twice, and her safe not at all.
-    (b"walleti2", 13, &[0], "wallets of a principal"),
-    (b"walleti2", 21, &[1], "trades of a principal"),
-    (b"walleti2", 25, NONE, "trades of a principal"),
+    (b"walleti2", 8, &[0], "wallets of a principal"),
+    (b"walleti2", 16, &[1], "trades of a principal"),
+    (b"walleti2", 20, NONE, "trades of a principal"),
     (b"marketi3", 16, FAR, "tape of a market"),
     (b"prices  ", -7, &[9], "minutes"),
     (b"w.held  ", 0, NONE, "place of a holding"),
@@ -137,6 +138,17 @@ fn content_that_cannot_be_is_refused_by_name() {
         let damage = load(&wrong).err().map(|damage| damage.field);
         assert_eq!(damage, Some(field), "{shown}");
     }
+}
+
+#[test]
+fn a_wallet_that_its_owner_s_list_leaves_out_is_noticed() {
+    let mut kept = kept();
+    let section = kept.iter_mut().find(|section| section.0 == *b"walleti2").expect("wallets");
+    // Alice's list is the first: its length, her own wallet, her safe.
+    assert_eq!(section.1[..4], 2_u32.to_le_bytes());
+    section.1[..4].copy_from_slice(&1_u32.to_le_bytes());
+    section.1.drain(8..12);
+    assert_eq!(load(&kept).err().map(|damage| damage.field), Some("owner of a wallet"));
 }
 
 #[test]
