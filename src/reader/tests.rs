@@ -163,6 +163,12 @@ impl Exchange {
     }
 
     fn open_market(&mut self, market: MarketNo, text: &str) {
+        let added = self.market_added(market, text);
+        self.says(added);
+    }
+
+    /// The record by which an open market is added.
+    fn market_added(&self, market: MarketNo, text: &str) -> MarketAdded {
         let number = u8::try_from(market.0 % 200).expect("small");
         let token = |outcome: u32| {
             let mut id = [0; 32];
@@ -171,7 +177,7 @@ impl Exchange {
         };
         let mut condition = [0xcc; 32];
         condition[..4].copy_from_slice(&market.0.to_be_bytes());
-        self.says(MarketAdded {
+        MarketAdded {
             time: self.time(),
             market,
             event: (market == RAIN).then_some(0),
@@ -188,7 +194,7 @@ impl Exchange {
             mode: Mode::Open,
             payout: None,
             text: text.into(),
-        });
+        }
     }
 
     #[track_caller]
@@ -517,6 +523,10 @@ fn address(wallet: WalletNo) -> Address {
 
 fn address_text(wallet: WalletNo) -> String {
     format!("0x{}{:08x}", "ad".repeat(16), wallet.0)
+}
+
+fn condition_text(market: MarketNo) -> String {
+    format!("0x{:08x}{}", market.0, "cc".repeat(28))
 }
 
 fn key(principal: WalletNo) -> ApiKey {

@@ -2,6 +2,7 @@ use super::*;
 use crate::auth::derive;
 use crate::domain::{Reject, TradeId};
 use crate::journal::layout::{Frozen, Removal, Resolved, TickChanged, WalletLinked};
+use crate::json::Cursor;
 use serde_json::json;
 
 const SERVICE: Dialect = Dialect::Service;
@@ -60,10 +61,6 @@ const TRADE_FIELDS: [&str; 19] = [
 fn id_text(exchange: &Exchange, order: Position) -> String {
     let id = exchange.reader.ledger.order_at(order).expect("an order").id;
     id.0.iter().fold("0x".to_owned(), |text, byte| format!("{text}{byte:02x}"))
-}
-
-fn condition_text(market: MarketNo) -> String {
-    format!("0x{:08x}{}", market.0, "cc".repeat(28))
 }
 
 /// Alice bids 40 and her safe 45; Bob takes all 8 of the second and rests 12.
@@ -262,11 +259,18 @@ fn every_filter_of_trades_narrows_and_none_widens() {
 fn every_filter_of_orders_narrows_and_only_live_ones_are_listed() {
     let (mut exchange, [low, high, _]) = traded();
     let (live, gone) = (id_text(&exchange, low), id_text(&exchange, high));
+    let behind = |position| {
+        let mut cursor = Vec::new();
+        Cursor::From { offset: 1, position: Some(Position(position)) }.push(&mut cursor);
+        String::from_utf8(cursor).expect("base64")
+    };
     for (query, count) in [
         (String::new(), 1),
         (format!("id={live}"), 1),
         (format!("id={live}&market={}", condition_text(SNOW)), 0),
         (format!("id={live}&next_cursor=MQ=="), 0),
+        (format!("id={live}&next_cursor={}", behind(low.0 + 1)), 1),
+        (format!("id={live}&next_cursor={}", behind(low.0)), 0),
         (format!("id={gone}"), 0),
         (format!("market={}", condition_text(RAIN)), 1),
         (format!("market={}", condition_text(SNOW)), 0),
@@ -496,5 +500,25 @@ fn pages_of_trades_are_whole_at_every_length_around_a_page() {
             assert_eq!(column(&rows, "taker_order_id"), expected);
             assert_eq!(pages as u64, count.div_ceil(100));
         }
+    }
+}
+
+#[test]
+fn an_order_names_the_newest_of_its_trades_if_there_are_very_many() {
+    const NAMED: usize = 1_000;
+    let mut exchange = Exchange::opened();
+    let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 1, NAMED as u64 + 2);
+    let trades: Vec<String> = (0..NAMED + 2)
+        .map(|_| {
+            let taker = exchange.order(BOB, Side::Buy, Outcome::One, 99, 1);
+            let mut id = Vec::new();
+            crate::json::name::push_uuid(&mut id, TradeId::new(exchange.fills(taker, &[(bid, 1)])).uuid());
+            String::from_utf8(id).expect("ASCII")
+        })
+        .collect();
+    let line = format!("GET /data/order/{}", id_text(&exchange, bid));
+    let answer = exchange.answers(caller(ALICE, POLY), &line, "");
+    for name in ["associateTrades", "associate_trades"] {
+        assert_eq!(answer[name], json!(trades[2..]), "{name}");
     }
 }

@@ -123,6 +123,33 @@ fn a_series_has_as_many_of_its_newest_events_as_an_answer_has_room_for() {
     assert_eq!(exchange.reads("/events?limit=60").as_array().map(Vec::len), Some(60));
 }
 
+/// Each of three series has more events than an answer has room for.
+#[test]
+fn series_of_one_page_have_equal_parts_of_its_room() {
+    let mut exchange = Exchange::opened();
+    let long = format!(r#","description":"{}""#, "x".repeat(500_000));
+    for (event, id) in (1..).zip(101..137) {
+        let series = 5 + id % 3;
+        let more = format!(r#","series":[{{"id":"{series}","slug":"s{series}","title":"S"}}]{long}"#);
+        exchange.open_event(event, id, &more);
+    }
+    let listed = exchange.reads("/series?limit=100&ascending=true");
+    let counts = listed.as_array().expect("rows").iter().map(|row| row["events"].as_array().map(Vec::len));
+    assert_eq!(counts.collect::<Vec<_>>(), [Some(11); 3], "of 12, in 16 MiB");
+}
+
+#[test]
+fn a_page_by_cursor_leaves_out_what_is_put_away_unless_it_is_asked_for() {
+    let mut exchange = Exchange::opened();
+    let text = r#"{"question":"Will it snow?","slug":"snow","archived":true}"#.to_owned();
+    exchange.says(MarketText { time: exchange.time(), market: SNOW, event: None, text });
+    for (more, slugs) in [("", &["rain"][..]), ("?archived=false", &["rain"]), ("?archived=true", &["snow"])]
+    {
+        let page = exchange.reads(&format!("/markets/keyset{more}"));
+        assert_eq!(column(page["markets"].as_array().expect("rows"), "slug"), slugs, "{more}");
+    }
+}
+
 #[test]
 fn a_series_is_found_by_a_slug_that_another_creators_series_has_too() {
     let mut exchange = Exchange::opened();

@@ -163,6 +163,30 @@ fn who_follows_after_everybody_has_left_in_the_middle_of_a_turn_is_told_of_the_n
 }
 
 #[test]
+fn who_follows_as_many_tokens_as_may_be_may_name_them_again_and_no_other() {
+    const MARKETS: u32 = 250;
+    let mut followed = Followed::opened();
+    for number in 2..=MARKETS {
+        let added = followed.exchange.market_added(MarketNo(number), "{}");
+        followed.notes(added);
+    }
+    followed.tells();
+    followed.comes(FIRST, Channel::Market);
+    for (named, subscriptions, refused) in [
+        (0..MARKETS, json!(500), json!(null)),
+        (0..MARKETS, json!(500), json!(null)),
+        (MARKETS - 1..MARKETS, json!(500), json!(null)),
+        (MARKETS..MARKETS + 1, json!(null), json!("502")),
+    ] {
+        let markets: Vec<String> = named.clone().map(|number| condition_text(MarketNo(number))).collect();
+        let asks = json!({ "type": "market", "markets": markets, "initial_dump": false });
+        followed.adds(ALICE, FIRST, &asks.to_string());
+        let told = object(&followed.told(FIRST)[0]);
+        assert_eq!((&told["subscriptions"], &told["got"]), (&subscriptions, &refused), "{named:?}: {told}");
+    }
+}
+
+#[test]
 fn a_feed_apart_tells_an_account_and_followers_the_same() {
     let mut exchange = Exchange::opened();
     exchange.splits(BOB, 10);

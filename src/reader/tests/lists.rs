@@ -61,7 +61,7 @@ const SIMPLIFIED_FIELDS: [&str; 15] = [
 ];
 
 fn rain() -> String {
-    format!("0x{:08x}{}", RAIN.0, "cc".repeat(28))
+    condition_text(RAIN)
 }
 
 fn has(value: &Value, fields: &[&str]) {
@@ -220,6 +220,29 @@ fn lists_have_their_own_forms_and_sampling_is_for_rewards() {
         json!({"rates": [{"asset_address": "0x2791Bca1f2de4661ED88A30C99A7a9449Aa84174",
                "rewards_daily_rate": 30}], "min_size": 20, "max_spread": 3.5})
     );
+    let time = exchange.time();
+    exchange.says(MarketMode { time, market: SNOW, mode: Mode::CancelOnly });
+    for path in ["/sampling-markets", "/sampling-simplified-markets"] {
+        assert_eq!(exchange.reads(path)["data"], json!([]), "nobody can quote there");
+    }
+}
+
+#[test]
+fn restricted_markets_are_counted_and_the_first_of_them_are_named() {
+    const NAMED: u64 = 500;
+    let mut exchange = Exchange::opened();
+    for (number, mode) in (1..=NAMED + 1).zip([Mode::PostOnly, Mode::CancelOnly].into_iter().cycle()) {
+        let market = MarketNo(1 + u32::try_from(number).expect("small"));
+        let added = exchange.market_added(market, "{}");
+        // It came so, and nobody changed its mode since.
+        exchange.says(MarketAdded { mode, ..added });
+        if [1, NAMED, NAMED + 1].contains(&number) {
+            let ready = exchange.reads("/ready");
+            let named = ready["markets"].as_array().expect("markets");
+            assert_eq!((named.len() as u64, &ready["markets_count"]), (number.min(NAMED), &json!(number)));
+            assert_eq!(named[0]["mode"], "post-only");
+        }
+    }
 }
 
 #[test]

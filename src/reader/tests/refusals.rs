@@ -173,6 +173,25 @@ fn a_refusal_repeats_what_was_sent_and_says_the_rule() {
 }
 
 #[test]
+fn a_list_is_as_long_as_its_rule_says_and_no_longer() {
+    let mut exchange = Exchange::opened();
+    let market = format!(r#"{{"conditionId":"0x{}","tokenIds":["300","301"]}}"#, "cc".repeat(32));
+    for (line, body, one, max, field) in [
+        ("POST /batch-prices-history", r#"{"interval":"1h","markets":[LIST]}"#, r#""300""#, 20, "markets"),
+        ("POST /data/volumes", r#"{"conditions":[LIST]}"#, &*market, 100, "conditions"),
+    ] {
+        let mut asks = |count: usize| {
+            let body = body.replace("LIST", &vec![one; count].join(","));
+            let (status, text) = exchange.sends(None, line, &body);
+            let answer: Value = serde_json::from_str(&text).expect("JSON");
+            (status, answer["field"].as_str().map(str::to_owned))
+        };
+        assert_eq!(asks(max), (200, None), "{line}");
+        assert_eq!(asks(max + 1), (400, Some(field.to_owned())), "{line}");
+    }
+}
+
+#[test]
 fn account_routes_are_for_somebody() {
     let mut exchange = Exchange::opened();
     for line in ["GET /data/orders", "GET /data/trades", "GET /balance-allowance", "GET /notifications"] {

@@ -72,10 +72,6 @@ impl Exchange {
     }
 }
 
-fn condition_text(market: MarketNo) -> String {
-    format!("0x{:08x}{}", market.0, "cc".repeat(28))
-}
-
 #[track_caller]
 fn shows(row: &Value, numbers: &[(&str, f64)]) {
     for (name, number) in numbers {
@@ -499,10 +495,12 @@ fn positions_show_what_the_texts_say_now() {
     for title in ["Rain?", "Rain, \"soon\"?"] {
         let text = json!({"question": title, "slug": "rain"}).to_string();
         exchange.says(MarketText { time: TimeMs(1), market: RAIN, event: Some(0), text });
+        for _ in 0..2 {
+            assert_eq!(shown(&mut exchange, "title"), title);
+        }
         let text = json!({"id": "1", "slug": format!("event of {title}"), "title": "E"}).to_string();
         exchange.says(EventText { time: TimeMs(1), event: 0, text });
         for _ in 0..2 {
-            assert_eq!(shown(&mut exchange, "title"), title);
             assert_eq!(shown(&mut exchange, "eventSlug"), format!("event of {title}"));
         }
     }

@@ -66,3 +66,33 @@ fn a_stream_that_has_become_another_account_s_is_told_nothing_of_the_one_before(
     let told: Vec<u32> = followed.tells().into_iter().map(|(client, _)| client).collect();
     assert_eq!(told, [FIRST]);
 }
+
+/// A client narrows its stream to what it names; what it shows as its key is Alice's, but the last row's is another of
+/// hers.
+#[test]
+fn a_stream_is_narrowed_by_what_one_key_has_named() {
+    const NOWHERE: &str = "0x0000000000000000000000000000000000000000000000000000000000000001";
+    let (rain, snow) = (condition_text(RAIN), condition_text(SNOW));
+    let key = |byte| Caller { key: ApiKey([byte; 16]), ..caller(ALICE, Dialect::Poly) };
+    let mut followed = Followed::opened();
+    followed.comes(FIRST, Channel::User);
+    for (shown, operation, named, is_all, markets) in [
+        (Some(0), "subscribe", NOWHERE, false, vec![]),
+        (None, "unsubscribe", NOWHERE, false, vec![]),
+        (None, "subscribe", &rain, false, vec![&rain]),
+        (Some(0), "subscribe", &snow, false, vec![&rain, &snow]),
+        (None, "unsubscribe", &rain, false, vec![&snow]),
+        (None, "unsubscribe", &snow, true, vec![]),
+        (None, "subscribe", &rain, false, vec![&rain]),
+        (Some(9), "subscribe", &snow, false, vec![&snow]),
+    ] {
+        let auth = shown.map(|_| json!({ "apiKey": "a", "secret": "b", "passphrase": "c" }));
+        let says = json!({ "type": "user", "operation": operation, "markets": [named], "auth": auth });
+        let now = followed.exchange.time();
+        for (feed, reader) in followed.feeds() {
+            feed.hear(FIRST, &says.to_string(), reader, (now, None), |_| shown.map(key));
+        }
+        let told = object(&followed.told(FIRST)[0]);
+        assert_eq!((&told["all_markets"], &told["markets"]), (&json!(is_all), &json!(markets)), "{says}");
+    }
+}

@@ -59,6 +59,22 @@ fn several_markets_with_very_many_holders_are_refused() {
 }
 
 #[test]
+fn one_market_is_shown_with_however_many_holders() {
+    let mut exchange = Exchange::opened();
+    let (time, kind) = (exchange.time(), WalletKind::Eoa);
+    let holders = [ALICE, BOB, ALICES_SAFE, BOBS_DEPOSIT, CAROL, CAROLS_PROXY, WalletNo(6)];
+    let (wallet, direction) = (holders[6], MoneyDirection::Credit);
+    exchange.says(WalletAdded { time, wallet, address: address(wallet), kind, principal: Some(wallet) });
+    let amount = Collateral(5 * SHARE);
+    exchange.says(Money { time, wallet, direction, amount, reference: "opening 6".to_owned() });
+    for wallet in holders {
+        exchange.acts(wallet, RAIN, ActKind::Split, [5, 5]);
+    }
+    let groups = exchange.rows(&format!("/holders?market={}", condition_text(RAIN)));
+    assert_eq!(groups[0]["holders"].as_array().map(Vec::len), Some(holders.len()));
+}
+
+#[test]
 fn volumes_interest_and_ranks_add_up() {
     let mut exchange = traded();
     let (rain, snow) = (condition_text(RAIN), condition_text(SNOW));
@@ -110,4 +126,19 @@ fn what_rounding_leaves_behind_is_no_interest() {
     assert_eq!(left, Collateral(1), "each half was paid rounded down");
     assert_eq!(column(&exchange.rows("/oi"), "value"), ["100"]);
     assert_eq!(column(&exchange.rows(&format!("/oi?market={snow}")), "value"), ["0"]);
+}
+
+#[test]
+fn a_market_s_live_activity_is_a_hundred_of_its_takers() {
+    let mut exchange = Exchange::opened();
+    let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 1, 101);
+    let mut takers = Vec::new();
+    for taker in [BOB, CAROL].into_iter().cycle().take(101) {
+        let order = exchange.order(taker, Side::Buy, Outcome::One, 99, 1);
+        exchange.fills(order, &[(bid, 1)]);
+        takers.insert(0, address_text(taker));
+    }
+    let rows = exchange.rows(&format!("/markets/live-activity/{}", condition_text(RAIN)));
+    let shown: Vec<_> = rows.iter().map(|row| row["user"]["address"].as_str().expect("a text")).collect();
+    assert_eq!(shown, takers[..100], "newest first");
 }

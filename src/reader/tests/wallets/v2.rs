@@ -2,6 +2,7 @@
 //! by page against the whole list.
 
 mod markets;
+mod pages;
 
 use super::*;
 

@@ -195,3 +195,41 @@ fn prices_come_in_buckets_of_any_length() {
     }
     assert!(rows(&mut exchange, "/v2/prices-history?token_id=5&interval=max").is_empty(), "unknown");
 }
+
+#[test]
+fn a_start_may_be_fifteen_days_ago_and_a_minute_on_its_way() {
+    const DAYS_S: u64 = 15 * 86_400;
+    let mut exchange = traded();
+    let now = exchange.now / 1_000;
+    for (start, end, is_taken) in [
+        (now - DAYS_S - 59, None, true),
+        (now - DAYS_S - 60, None, false),
+        (now - DAYS_S, Some(now), true),
+        (now - DAYS_S - 1, Some(now), false),
+    ] {
+        let end = end.map_or_else(String::new, |end| format!("&end={end}"));
+        let target = format!("/v2/prices-history?token_id={RAIN_YES}&start={start}{end}");
+        if is_taken {
+            exchange.reads(&target);
+        } else {
+            assert_eq!(refused(&mut exchange, &target)["field"], "start", "{target}");
+        }
+    }
+}
+
+#[test]
+fn a_payout_takes_the_place_of_the_price_of_its_own_second() {
+    let mut exchange = Exchange::opened();
+    exchange.now = exchange.now.next_multiple_of(3_600_000);
+    let begin = exchange.now / 1_000;
+    exchange.now -= 2 * STEP_MS;
+    let bid = exchange.rests(ALICE, Side::Buy, Outcome::Zero, 40, 10);
+    let taker = exchange.order(BOB, Side::Buy, Outcome::One, 60, 10);
+    exchange.fills(taker, &[(bid, 10)]);
+    exchange.resolves(RAIN, 1_000_000);
+    for more in [format!("start={}", begin - 60), "interval=1h".to_owned()] {
+        let points = rows(&mut exchange, &format!("/v2/prices-history?token_id={RAIN_YES}&{more}"));
+        let shown: Vec<_> = points.iter().map(|point| (&point["timestamp"], &point["price"])).collect();
+        assert_eq!(shown, [(&json!(begin), &json!(1))], "{more}");
+    }
+}
