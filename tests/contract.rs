@@ -168,6 +168,10 @@ fn a_replace_names_what_leaves_and_what_comes() {
     let again = scene.read(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
     assert_eq!(again["canceled"], json!([live]), "{again}");
     assert_eq!(again["not_canceled"].as_object().unwrap().len(), 1, "{again}");
+    // The same once more: of what left only the first answer knows.
+    let replayed = scene.read(Who::FirstAs("POLY"), &format!("POST /replace {body}"));
+    let told = ["orders", "canceled", "not_canceled", "kept_priority"].map(|name| &replayed[name]);
+    assert_eq!(told, [&again["orders"], &json!([]), &json!({}), &json!([])], "{replayed}");
     for (count, ids, expected) in [(0, 0, 400), (16, 0, 400), (1, 61, 400)] {
         let orders: Vec<Value> = (0..count).map(|_| scene.submission()).collect();
         let ids = vec![placed["orderID"].clone(); ids];

@@ -164,6 +164,24 @@ fn a_batch_of_first_orders_is_placed_whole() {
 }
 
 #[test]
+fn no_replace_links_a_deposit_wallet() {
+    let mut scene = Scene::new(Plan::dev);
+    let [token] = scene.markets();
+    scene.credit(&WALLETS[0]);
+    let own = scene.traders[0].sign(&Wish::buy(token, 5_000, 10_000_000));
+    assert_eq!(scene.traders[0].post(&mut scene.connection, &own.body).json()["status"], "live");
+    let draft = scene.draft(0, &WALLETS[0], token);
+    let place = scene.traders[0].seal(&draft).body;
+    let body = format!("{{\"cancel\":[\"{}\"],\"place\":[{place}]}}", own.id_text);
+    let answer = scene.traders[0].ask(&mut scene.connection, "POST", "/replace", &body).unwrap();
+    let said = answer.json();
+    assert_eq!((&said["code"], &said["part"]), (&"maker_not_authorized".into(), &"place".into()), "{said}");
+    assert_eq!(scene.owner(&WALLETS[0]), "");
+    let open = scene.traders[0].pages(&mut scene.connection, "/data/orders");
+    assert_eq!((open.len(), &open[0]["id"]), (1, &own.id_text.into()), "and nothing has left");
+}
+
+#[test]
 fn serve_links_a_deposit_wallet_only_when_the_operator_says_so() {
     let mut scene = Scene::new(Plan::serve);
     let [token] = scene.markets();

@@ -9,6 +9,8 @@
 mod common;
 #[path = "safety/lost.rs"]
 mod lost;
+#[path = "safety/scopes.rs"]
+mod scopes;
 #[path = "safety/told.rs"]
 mod told;
 
@@ -251,6 +253,12 @@ fn what_one_client_sends_is_done_in_the_order_in_which_it_was_sent() {
         assert_eq!(site.connection.answer().unwrap().json()["tripped"], false);
         let placed = site.connection.answer().unwrap().json();
         assert_eq!(placed["status"], "live", "{placed}");
+        // What a key signs behind its own revocation is nobody's.
+        let order = site.maker.sign(&site.wish(0, Side::Buy, 10, 5));
+        let mut requests = site.maker.request("DELETE", "/auth/api-key", "");
+        requests.extend(site.maker.request("POST", "/order", &order.body));
+        site.connection.send(&requests).unwrap();
+        assert_eq!([(); 2].map(|()| site.connection.answer().unwrap().status), [200, 401]);
         site.exchange.stop();
     }
 }

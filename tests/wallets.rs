@@ -59,10 +59,11 @@ impl Stage {
 
     /// Does a split, merge or redeem that must succeed.
     #[track_caller]
-    fn act(&mut self, who: usize, act: u8, shares: u64) {
+    fn act(&mut self, who: usize, act: u8, shares: u64) -> Value {
         let condition = self.condition.clone();
         let answer = self.traders[who].act(&mut self.connection, act, &condition, shares * SHARE);
         assert_eq!(answer.status, 200, "{}", answer.text());
+        answer.json()
     }
 
     fn address(&self, who: usize) -> String {
@@ -181,7 +182,9 @@ fn resolve(stage: &mut Stage) {
         let rows = stage.rows(&format!("/positions?user={user}&redeemable=true&sortBy=PRICE"));
         let row = rows.iter().find(|row| row["outcomeIndex"].as_f64() == Some(outcome)).unwrap();
         shows(row, &[("curPrice", price)]);
-        stage.act(who, REDEEM, 0);
+        let redeemed = stage.act(who, REDEEM, 0);
+        let shares: f64 = redeemed["shares"].as_str().unwrap().parse().unwrap();
+        assert_eq!(row["size"].as_f64(), Some(shares), "of whichever outcome: {redeemed}");
         assert!(stage.positions(who).is_empty());
     }
     let user = stage.address(BOB);

@@ -7,6 +7,8 @@ use std::net::Shutdown;
 /// More turns than a batch and the cancels behind it take.
 const TURNS_MAX: usize = 50;
 
+const PROMISE: &str = "X-Outcry-Cancel-On-Disconnect: true\r\n";
+
 /// A trader, two markets, which are of two shards if there are two, and connections that stay.
 struct Scene {
     rig: Rig,
@@ -39,9 +41,8 @@ impl Scene {
         assert!(said.contains("\"live\""), "{said}");
         let orders: Vec<Signed> = (0..BATCH).map(|at| self.bid(at % 2)).collect();
         let bodies: Vec<&str> = orders.iter().map(|order| order.body.as_str()).collect();
-        let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-        let cancel = self.trader.request_with(promise, "DELETE", "/order", &cancel_body(&resting.id_text));
-        let batch = self.trader.request_with(promise, "POST", "/orders", &format!("[{}]", bodies.join(",")));
+        let cancel = self.trader.request_with(PROMISE, "DELETE", "/order", &cancel_body(&resting.id_text));
+        let batch = self.trader.request_with(PROMISE, "POST", "/orders", &format!("[{}]", bodies.join(",")));
         client.write_all(&[cancel, batch].concat()).unwrap();
         (client, orders.into_iter().map(|order| order.id_text).collect())
     }
@@ -83,6 +84,37 @@ fn of_a_promised_batch_whose_connection_leaves_meanwhile_nothing_rests() {
             }
         }
         assert!(BATCH * BATCH < placed, "only {placed} were placed at all");
+    }
+}
+
+/// One connection is lost, and before the orders of its key have left, another one places one more.
+#[test]
+fn what_is_placed_after_a_connection_was_lost_leaves_only_if_its_own_is_lost_too() {
+    for is_lost_too in [true, false] {
+        let mut scene = Scene::new(1, 0);
+        let orders = [(); 3].map(|()| scene.bid(0));
+        let [first, second, third] =
+            orders.each_ref().map(|order| scene.trader.request_with(PROMISE, "POST", "/order", &order.body));
+        let mut clients = [(); 2].map(|()| connect(scene.rig.http().port()));
+        for (client, order) in clients.iter_mut().zip([first, second]) {
+            let said = ask(&mut scene.rig, client, &order);
+            assert!(said.contains("\"live\""), "{said}");
+        }
+        let [lost, mut other] = clients;
+        other.write_all(&third).unwrap();
+        drop(lost);
+        assert!(scene.rig.turn());
+        let other = (!is_lost_too).then_some(other);
+        (0..TURNS_MAX).for_each(|_| assert!(scene.rig.turn()));
+        let [first, second, third] = orders.map(|order| order.id_text);
+        if !is_lost_too {
+            let cancel = scene.trader.request("DELETE", "/order", &cancel_body(&third));
+            let said = ask(&mut scene.rig, &mut scene.trading, &cancel);
+            assert!(said.contains(&format!("\"canceled\":[\"{third}\"]")), "{said}");
+        }
+        let left = if is_lost_too { vec![first, second, third] } else { vec![first, second] };
+        assert_eq!(scene.none_rests(&left, "one after the other"), left.len());
+        drop(other);
     }
 }
 
@@ -169,8 +201,7 @@ fn a_loop_turns_on_when_a_stream_leaves_that_is_owed_books() {
     // Its key comes behind the markets, so the reader has them.
     let trader = trader(&mut rig);
     let [mut leaving, mut staying] = [(); 2].map(|()| connect(rig.http().port()));
-    let promise = "X-Outcry-Cancel-On-Disconnect: true\r\n";
-    let said = ask(&mut rig, &mut leaving, &trader.request_with(promise, "DELETE", "/orders", "[]"));
+    let said = ask(&mut rig, &mut leaving, &trader.request_with(PROMISE, "DELETE", "/orders", "[]"));
     assert!(said.starts_with("HTTP/1.1 200"), "{said}");
     assert!(ask(&mut rig, &mut leaving, &upgrade("market")).starts_with("HTTP/1.1 101"));
     // All of it has come before the loop looks.

@@ -274,3 +274,41 @@ impl CoreLoop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::idle::tests::one_loop;
+    use super::*;
+    use crate::domain::{Dialect, OrderId, WalletNo};
+    use crate::json::answer::WhyNot;
+    use crate::server::threads::thread::Turns;
+    use crate::server::trading::wide::{Wide, WideJobs};
+    use crate::server::trading::work::{Asker, Form};
+
+    #[test]
+    fn an_order_that_a_shard_had_no_room_to_look_for_is_not_kept_out() {
+        let data = tempfile::tempdir().expect("a directory");
+        let (_running, mut cores) = one_loop(&data);
+        let core = &mut cores[0];
+        while core.turn() && !core.rests() {}
+        let id = OrderId([7; 32]);
+        for (short, why, kept_out) in [(true, WhyNot::Busy, false), (false, WhyNot::Tombstone, true)] {
+            let client = Client { slot: 0, generation: 0 };
+            let trade = core.trade.as_mut().expect("it has recovered");
+            let asker = Asker { client, number: 0, keep_alive: true };
+            let work = trade.works.begin(asker, Dialect::Poly, Form::Cancel);
+            trade.works.expect(work);
+            trade.works.work(work).looking.push(id);
+            let before = trade.last_claimed();
+            let mut job = WideJobs::new(1).take(work, WalletNo(0), Wide::CancelList);
+            job.short = short;
+            core.open_reply(Letter::Wide(job));
+            let trade = core.trade.as_mut().expect("it has recovered");
+            assert_eq!(trade.works.next_finished(), Some(work));
+            let told: Vec<_> = trade.works.work(work).not_cancelled.iter().map(|told| told.why).collect();
+            assert_eq!(told, [why]);
+            assert_eq!(before < trade.last_claimed(), kept_out, "a tombstone is in the log");
+            trade.works.end();
+        }
+    }
+}

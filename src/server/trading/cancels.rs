@@ -442,3 +442,36 @@ fn note(pending: &mut Work, id: OrderId, answer: Answer) {
     }
     pending.looking.push(id);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::Dialect;
+    use crate::server::connections::Client;
+    use crate::server::trading::work::{Asker, Form, Works};
+
+    #[test]
+    fn an_order_that_a_shard_had_no_room_to_cancel_is_neither_gone_nor_unknown() {
+        let mut works = Works::new();
+        let client = Client { slot: 0, generation: 0 };
+        let id = OrderId([7; 32]);
+        // What is told as cancelled and as not cancelled, what is looked for still, and what is short or unburied.
+        for (answer, told) in [
+            (Answer::Cancelled(Ok(())), [1, 0, 0, 0, 0]),
+            (Answer::Cancelled(Err(CancelRefusal::Gone)), [0, 1, 0, 0, 0]),
+            (Answer::Cancelled(Err(CancelRefusal::Unknown)), [0, 0, 1, 0, 0]),
+            (Answer::Cancelled(Err(CancelRefusal::Busy)), [0, 0, 1, 1, 0]),
+            (Answer::Buried(true), [0, 0, 1, 0, 0]),
+            (Answer::Buried(false), [0, 0, 1, 0, 1]),
+        ] {
+            let asker = Asker { client, number: 0, keep_alive: true };
+            let place = works.begin(asker, Dialect::Poly, Form::Cancel);
+            let work = works.work(place);
+            note(work, id, answer);
+            let lists = [&work.cancelled, &work.looking, &work.unburied].map(Vec::len);
+            let [cancelled, looking, unburied] = lists;
+            let found = [cancelled, work.not_cancelled.len(), looking, usize::from(work.short), unburied];
+            assert_eq!(found, told, "{answer:?}");
+        }
+    }
+}
