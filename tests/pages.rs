@@ -138,6 +138,7 @@ fn refused_bytes() -> Vec<(&'static str, Vec<u8>, u16)> {
     let chunks = format!("POST /order HTTP/1.1\r\n{in_chunks}xyz\r\n");
     vec![
         ("two families", of("/time", families, b""), 400),
+        ("a header twice", of("/time", &of_page(APP), b""), 400),
         ("too many headers", of("/time", &many, b""), 431),
         ("a long target", of(&format!("/positions?market={}", "0".repeat(13_000)), "", b""), 414),
         ("a large body", request("POST", "/order", &lines(""), &vec![b' '; 2 << 20]), 413),
@@ -156,9 +157,13 @@ fn a_page_reads_why_its_bytes_were_refused() {
         assert_eq!((answer.status, readable_by(&answer)), (status, APP), "{what}: {}", answer.head);
         let body = answer.json();
         assert_eq!(body["code"], "bad_request", "{what}");
-        if what == "two families" {
-            assert_eq!(body["field"], "KUEST_ADDRESS", "{body}");
-        }
+        let named = ["field", "got", "allowed"].map(|name| body[name].as_str());
+        let expected = match what {
+            "two families" => [Some("KUEST_ADDRESS"), None, None],
+            "a header twice" => [Some("Origin"), Some("twice"), Some("once")],
+            _ => [None; 3],
+        };
+        assert_eq!(named, expected, "{what}: {body}");
     }
     exchange.stop();
 }

@@ -12,17 +12,17 @@ mod gone;
 mod met;
 #[path = "rate_limits/routes.rs"]
 mod routes;
+#[path = "rate_limits/streams.rs"]
+mod streams;
 #[path = "rate_limits/wallets.rs"]
 mod wallets;
 
 use common::exchange::{Exchange, Plan};
 use common::folder;
-use common::stream::Stream;
 use common::trader::{KEYS, Trader, Wish, first_key_headers, token};
 use common::wire::{Answer, Connection, request};
 use serde_json::{Value, json};
 use std::time::{Duration, Instant};
-use tungstenite::Message;
 
 /// How long anything may take that must happen; machines are slow.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -485,39 +485,6 @@ fn what_does_not_fit_behind_a_held_request_is_read_when_that_is_taken() {
     for _ in 0..LONG {
         assert_eq!(connection.answer().unwrap().status, 200);
     }
-}
-
-#[test]
-fn a_stream_pays_for_its_pings() {
-    const PINGS: usize = 8;
-    let site = Site::start(&["limits.mode=enforce", "limits.stream_messages=4/1s"]);
-    let mut stream = Stream::open(&site.exchange, "market");
-    for _ in 0..PINGS {
-        stream.0.send(Message::Ping("".into())).unwrap();
-    }
-    site.until_held(1);
-    for _ in 0..PINGS {
-        site.exchange.advance(1_000);
-    }
-    let mut pongs = 0;
-    while pongs < PINGS {
-        pongs += usize::from(matches!(stream.0.read().unwrap(), Message::Pong(_)));
-    }
-}
-
-#[test]
-fn a_stream_that_closed_has_not_paid_for_the_next_one() {
-    let site = Site::start(&["limits.mode=enforce", "limits.stream_messages=4/1s"]);
-    for expected in 1..=4 {
-        let mut stream = Stream::open(&site.exchange, "market");
-        stream.0.send(Message::Ping("".into())).unwrap();
-        assert!(matches!(stream.0.read().unwrap(), Message::Pong(_)), "ping {expected}");
-    }
-    let mut stream = Stream::open(&site.exchange, "market");
-    stream.0.send(Message::Ping("".into())).unwrap();
-    site.until_held(1);
-    site.exchange.advance(1_000);
-    assert!(matches!(stream.0.read().unwrap(), Message::Pong(_)));
 }
 
 #[test]

@@ -105,6 +105,41 @@ fn reads_of_keys_and_guards_may_be_as_old_as_other_reads() {
     exchange.stop();
 }
 
+/// Who has such a key cannot take from its owner what it may ask for.
+#[test]
+fn what_a_read_only_key_asks_for_is_counted_by_its_address_alone() {
+    let folder = folder();
+    let limits = ["limits.mode=enforce", "limits.data_trades=2/10m", "trusted_proxies=127.0.0.1"];
+    let exchange = limits.iter().fold(Plan::dev(folder.path()), |plan, setting| plan.set(setting)).start();
+    let mut connection = exchange.connect();
+    let owner = Trader::new(KEYS[3], &mut connection);
+    let address = hex_text(&owner.address.0);
+    let made = owner.ask(&mut connection, "POST", "/auth/readonly-api-key", "").unwrap().json();
+    let key = made["apiKey"].as_str().unwrap();
+    let shown = format!("POLY_ADDRESS: {address}\r\nPOLY_READONLY_API_KEY: {key}\r\n");
+    for (client, signs, status, left) in [
+        ("1.0.0.1", false, 200, "1"),
+        ("1.0.0.1", false, 200, "0"),
+        ("1.0.0.1", false, 429, "0"),
+        ("1.0.0.2", false, 200, "1"),
+        ("1.0.0.3", true, 200, "1"),
+        ("1.0.0.4", true, 200, "0"),
+        ("1.0.0.5", true, 429, "0"),
+        ("1.0.0.5", false, 200, "1"),
+    ] {
+        let header = format!("X-Forwarded-For: {client}\r\n");
+        let answer = if signs {
+            connection.send(&owner.request_with(&header, "GET", "/data/trades", "")).unwrap();
+            connection.answer().unwrap()
+        } else {
+            connection.request("GET", "/data/trades", &format!("{header}{shown}"), b"").unwrap()
+        };
+        let said = (answer.status, answer.header("RateLimit-Remaining"));
+        assert_eq!(said, (status, Some(left)), "{client}, signed: {signs}");
+    }
+    exchange.stop();
+}
+
 #[test]
 fn a_read_only_key_outlives_the_process_and_not_its_revocation() {
     let folder = folder();

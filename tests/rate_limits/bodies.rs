@@ -44,3 +44,22 @@ fn a_body_costs_the_same_where_nothing_wants_it() {
         assert_eq!((answer.status, left), (status, ["8", "5"]), "{method} {path}");
     }
 }
+
+#[test]
+fn a_body_is_owed_once_though_its_request_is_held_and_judged_again() {
+    let mut site = Site::start(&["limits.mode=enforce", "limits.cancel=9/9s", "trusted_proxies=127.0.0.1"]);
+    let [one, other] = ["1.0.0.1", "1.0.0.2"].map(|client| format!("X-Forwarded-For: {client}\r\n"));
+    for _ in 0..9 {
+        site.connection.send(&site.trader.request_with(&one, "DELETE", "/cancel-all", "")).unwrap();
+        assert_eq!(site.connection.answer().unwrap().status, 200);
+    }
+    // Its address has room, its owner has none.
+    let mut held = site.exchange.connect();
+    held.send(&site.trader.request_with(&other, "DELETE", "/orders", &" ".repeat(64 << 10))).unwrap();
+    site.until_held(1);
+    site.exchange.advance(1_000);
+    assert_eq!(held.answer().unwrap().status, 400);
+    // The request and twice 32 KiB, of which a second has made room for one, and this one.
+    let after = site.connection.request("DELETE", "/cancel-all", &other, b"").unwrap();
+    assert_eq!((after.status, after.header("RateLimit-Remaining")), (401, Some("6")));
+}

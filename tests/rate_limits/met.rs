@@ -39,3 +39,13 @@ fn a_refusal_names_the_limit_that_was_met_and_whose_it_is() {
     assert_eq!(site.first_key("1.0.0.4", &one).status, 200);
     assert_eq!(met(&site.first_key("1.0.0.4", &two)), "limits.new_wallets 1/10m: more of this address");
 }
+
+#[test]
+fn a_warning_about_an_address_is_told_to_each_owner_that_asks_from_there() {
+    let mut site = Site::start(&["limits.order=1/10m"]);
+    assert_eq!(said(&site.place()), "200 1 0 600");
+    let now_ms = site.exchange.read("/time").as_u64().unwrap() * 1_000;
+    site.trader = Trader::at(KEYS[2], &mut site.connection, Some(now_ms));
+    assert_eq!(said(&site.place()), "200 1 0 600 warning over", "its own limit has room");
+    assert_eq!(site.count("warned"), 1);
+}
