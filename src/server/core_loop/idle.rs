@@ -282,7 +282,7 @@ impl CoreLoop {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
-    use crate::server::connections::connection::{Connection, KEPT_BYTES_MAX};
+    use crate::server::connections::connection::{Connection, Intent, KEPT_BYTES_MAX};
     use crate::server::plan::{Start, plan_on};
     use crate::server::process::clock::Clock;
     use crate::server::process::start::{Running, start_but};
@@ -408,6 +408,29 @@ pub(super) mod tests {
         let seen = look(&mut connection);
         core.connections.put(slot, connection);
         seen
+    }
+
+    #[test]
+    fn who_waits_for_an_answer_is_not_taken_for_silent() {
+        for waits in [true, false] {
+            let data = tempfile::tempdir().expect("a directory");
+            let (running, mut cores) = one_loop(&data);
+            let core = &mut cores[0];
+            let _client = TcpStream::connect(running.http()).expect("connects");
+            while core.connections.count() == 0 {
+                assert!(core.turn());
+            }
+            let now_ms = core.elapsed_ms;
+            with_client(core, |client| {
+                if waits {
+                    client.line.open(Intent::Read);
+                }
+                client.read_by_ms = now_ms;
+            });
+            core.sweep_idle_until_ms = 0;
+            while core.turn() && !core.rests() {}
+            assert_eq!(core.connections.count(), u32::from(waits));
+        }
     }
 
     #[test]
