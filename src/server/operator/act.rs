@@ -56,8 +56,8 @@ fn go_on(core: &mut CoreLoop, pending: Pending, asked: Asked, body: &[u8]) -> Re
     desk::catch_up(core);
     let (to, binding, errand) = match asked {
         Asked::Markets { after } => {
-            let after = after.map(|market| find(core, market)).transpose()?;
-            return Ok(Next::Say(desk::markets(core, after.as_ref())));
+            let after = after.map(|market| find(core, market)).transpose();
+            return Ok(Next::Say(desk::markets(core, after.map_err(Refusal::of_after)?.as_ref())));
         }
         Asked::Market(market) => return Ok(Next::Say(desk::market(core, &find(core, market)?))),
         Asked::Books => return Ok(Next::Say(books::list(core))),

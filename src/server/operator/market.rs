@@ -20,13 +20,11 @@ pub(crate) fn run(command: &MarketCommand) -> Result<ExitCode, String> {
         MarketCommand::List { admin } => {
             let mut client = Client::of(admin)?;
             let (mut list, mut path) = (List::new(), "/markets".to_owned());
-            loop {
+            while !path.is_empty() {
                 let page = client.get(&path)?.success()?;
-                match list.add(&page).ok_or_else(|| not_the_operators(&admin.admin))? {
-                    Some(last) => path = format!("/markets?after={last}"),
-                    None => return say(&list.ended()),
-                }
+                path = list.add(&page).ok_or_else(|| not_the_operators(&admin.admin))?;
             }
+            say(&list.ended())
         }
         MarketCommand::Show(name) => {
             let path = format!("/markets/{}", checked(&name.market)?);
@@ -126,10 +124,10 @@ impl List {
         Self { text, markets: 0 }
     }
 
-    /// Adds a page, and says which market was its last, behind which the next one begins; the page behind the last
-    /// market is empty. None if this is no operator's page.
-    fn add(&mut self, page: &str) -> Option<Option<String>> {
-        let mut last = None;
+    /// Adds a page; returns the path of the next one, which is empty behind the page without markets. None if this is no
+    /// operator's page.
+    fn add(&mut self, page: &str) -> Option<String> {
+        let mut next = String::new();
         for row in items(page)? {
             let fields = Fields::parse(row).filter(|fields| fields.raw("marketId").is_some())?;
             let words = |name| on_one_line(&fields.words(name).unwrap_or_default());
@@ -143,9 +141,9 @@ impl List {
                 words("question")
             );
             self.markets += 1;
-            last = Some(words("marketId"));
+            next = format!("/markets?after={}", words("marketId"));
         }
-        Some(last)
+        Some(next)
     }
 
     fn ended(mut self) -> String {
@@ -202,8 +200,8 @@ mod tests {
         let row = r#"[{"marketId":7,"mode":"open","tick":"0.01","liveOrders":2,"question":"Q\u001b[2J\n8 \u00df?"}]"#;
         let mut list = List::new();
         assert_eq!(list.add(r#"{"data":[],"next_cursor":"LTE="}"#), None);
-        assert_eq!(list.add(row), Some(Some("7".to_owned())));
-        assert_eq!(list.add("[]"), Some(None));
+        assert_eq!(list.add(row).as_deref(), Some("/markets?after=7"));
+        assert_eq!(list.add("[]").as_deref(), Some(""));
         let text = list.ended();
         let end = "           7  open           0.01       2  Q\\u{1b}[2J\\n8 ß?\n1 markets\n";
         assert!(text.ends_with(end), "{text}");

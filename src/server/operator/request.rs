@@ -167,6 +167,11 @@ impl Refusal {
         Self { status, code, field, got: ShortText::new(got).as_str().to_owned(), allowed, words: None }
     }
 
+    /// The same of a market that the query names.
+    pub(super) fn of_after(self) -> Self {
+        Self { field: "after", words: None, ..self }
+    }
+
     /// The registrar's refusal of one field, in its words.
     pub(crate) fn of(
         refusal: registrar::Refusal,
@@ -215,8 +220,23 @@ pub(super) fn wrong(field: &'static str, got: &str, allowed: &'static str) -> Re
 pub(crate) fn read(method: Method, path: &str, query: Query<'_>, body: &[u8]) -> Result<Asked, Refusal> {
     let path = if path.len() > 1 { path.strip_suffix('/').unwrap_or(path) } else { path };
     let words: Vec<&str> = path.split('/').skip(1).collect();
-    match (method, words.as_slice()) {
-        (Method::Get, _) => read_get(path, &words, query),
+    let asked = route(method, path, &words, query, body)?;
+    let named: Vec<_> = query.pairs().map(|(name, _)| name).collect();
+    if named.is_empty() || (matches!(asked, Asked::Markets { .. }) && named == ["after"]) {
+        return Ok(asked);
+    }
+    Err(wrong("query", &named.join(", "), "only the parameters that this route knows, each once"))
+}
+
+fn route(
+    method: Method,
+    path: &str,
+    words: &[&str],
+    query: Query<'_>,
+    body: &[u8],
+) -> Result<Asked, Refusal> {
+    match (method, words) {
+        (Method::Get, _) => read_get(path, words, query),
         (Method::Post, ["import"]) => Ok(Asked::Import),
         (Method::Post, ["markets"]) => {
             new_market(&object(body, &["question", "outcomes", "tick", "minSize", "event"])?)
@@ -239,14 +259,10 @@ fn no_route(path: &str) -> Refusal {
 }
 
 fn read_get(path: &str, words: &[&str], query: Query<'_>) -> Result<Asked, Refusal> {
-    let known = if matches!(words, ["markets"]) { "after" } else { "" };
-    if let Some((name, _)) = query.pairs().find(|(name, _)| name != known) {
-        return Err(wrong("query", &name, "only the parameters that this route knows"));
-    }
     Ok(match words {
         ["markets"] => {
-            let after = query.first("after").map(|value| market_name(value.raw())).transpose()?;
-            Asked::Markets { after }
+            let after = query.first("after").map(|value| market_name(value.raw())).transpose();
+            Asked::Markets { after: after.map_err(Refusal::of_after)? }
         }
         ["markets", market] => Asked::Market(market_name(market)?),
         ["books"] => Asked::Books,
