@@ -4,7 +4,7 @@
 //! `cargo bench --bench footprint -- [ROWS]`
 //!
 //! - **Tables**, whose memory a start takes at once: an exchange is started with tables of their usual sizes, and once with
-//!   each of them twice as long.
+//!   each of them twice as long; that of wallets, of which each shard has a part, with several shards too.
 //! - **On top**, so that it can be read: markets are imported, wallets get money, or orders rest in one book, each in four
 //!   steps of ROWS (40,000 if it is not said) and in an exchange of its own. What the process has grown by is divided by how
 //!   many have come. Lists that double make that uneven, so the least and the most of the four are told. The same is done
@@ -52,7 +52,9 @@ const SEED: u64 = 7;
 
 /// Tables that a start takes at once, and their usual rows.
 const TABLES: [(&str, u64); 4] =
-    [("resting_orders", 1_000_000), ("digests", 4_000_000), ("wallets", 1_000_000), ("positions", 1_000_000)];
+    [("resting_orders", 1_000_000), ("digests", 4_000_000), WALLETS, ("positions", 1_000_000)];
+
+const WALLETS: (&str, u64) = ("wallets", 1_000_000);
 
 /// The first public test key of Anvil.
 const KEY: &str = "0xac0974bec39a17e36ba4a6b4d238ff944bacb478cbed5efcae784d7bf4f2ff80";
@@ -92,15 +94,27 @@ fn main() {
 
 /// What one row more of each table takes.
 fn tables() {
-    let resident = |longer: &str| {
-        let settings = TABLES
-            .map(|(table, rows)| format!("sizes.{table}={}", if table == longer { 2 * rows } else { rows }));
-        Site::start(&settings.each_ref().map(String::as_str)).resident()
+    let resident = |longer: &str, shards: u16| {
+        let mut settings = TABLES
+            .map(|(table, rows)| format!("sizes.{table}={}", if table == longer { 2 * rows } else { rows }))
+            .to_vec();
+        settings.push(format!("cpu.shards={shards}"));
+        Site::start(&settings.iter().map(String::as_str).collect::<Vec<_>>()).resident()
     };
-    let usual = resident("");
+    let row = |table, rows, shards, usual| {
+        let more = resident(table, shards).checked_sub(usual).expect("a longer table takes more");
+        ratio(more, rows)
+    };
+    let usual = resident("", 1);
     for (table, rows) in TABLES {
-        let more = resident(table).checked_sub(usual).expect("a longer table takes more");
-        note(&format!("a row of sizes.{table}"), ratio(more, rows));
+        note(&format!("a row of sizes.{table}"), row(table, rows, 1, usual));
+    }
+    let (table, rows) = WALLETS;
+    for shards in [2, 4] {
+        note(
+            &format!("a row of sizes.{table} with {shards} shards"),
+            row(table, rows, shards, resident("", shards)),
+        );
     }
 }
 
