@@ -186,7 +186,7 @@ impl Plan {
 
     /// The part of [`Self::memory_bytes`] that a start takes at once, so that no order waits for a page, by the setting
     /// that asks for it. A row's bytes include its places in the indexes, and are what `benches/footprint.rs` shows,
-    /// rounded up; a wallet's are 188.1, 212.3 and 260.7 with one, two and four shards.
+    /// rounded up; a wallet's are 188, 212 and 261 with one, two and four shards.
     #[must_use]
     pub fn memory_taken(&self) -> Vec<(&'static str, u64)> {
         const RESTING_ORDER: u64 = 128;
@@ -211,7 +211,10 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::{Fields, items};
     use crate::server::plan::{Start, plan_on};
+    use std::collections::BTreeMap;
+    use std::path::Path;
 
     fn planned(change: impl Fn(&mut Options)) -> Result<Plan, String> {
         let mut options = Options::default();
@@ -279,6 +282,75 @@ mod tests {
         for (name, slot) in parts {
             let fault = planned(|options| *slot(options) = 4_294_967_295).expect_err("refused");
             assert_eq!(fault, format!("{name}: got 4294967295; allowed: 0 to 4294967294"));
+        }
+    }
+
+    /// What rows take by the newest record of `benches/footprint.rs`, in bytes.
+    fn measured() -> BTreeMap<String, f64> {
+        let records = Path::new(env!("CARGO_MANIFEST_DIR")).join("perf/records");
+        let files =
+            std::fs::read_dir(records).expect("a directory").map(|entry| entry.expect("an entry").path());
+        let newest = files.filter(|path| path.to_string_lossy().contains("-bench-footprint-")).max();
+        let text = std::fs::read_to_string(newest.expect("a record")).expect("a file");
+        let record = Fields::parse(&text).expect("an object");
+        let figures = record.raw("figures").and_then(items).expect("a list");
+        let figures = figures.into_iter().map(|row| {
+            let row = Fields::parse(row).expect("an object");
+            let bytes = row.raw("value").and_then(|bytes| bytes.parse().ok());
+            (row.text("what").expect("a name"), bytes.expect("bytes"))
+        });
+        figures.collect()
+    }
+
+    #[test]
+    #[allow(clippy::cast_precision_loss, reason = "a row's bytes are few")]
+    fn rows_are_counted_as_they_were_measured_rounded_up() {
+        type Kind = (&'static str, fn(&mut Options));
+        let with = |shards: u64, change: &dyn Fn(&mut Options)| {
+            let plan = planned(|options| {
+                options.cpu_policy = "unpinned".to_owned();
+                (options.cpu_shards, options.sizes_markets, options.sizes_wallets) = (shards, 1_000, 1_000);
+                options.sizes_resting_orders = 1_000;
+                change(options);
+            });
+            plan.expect("a plan")
+        };
+        let taken = |shards, table: &str| {
+            let rows =
+                with(shards, &|options| (options.sizes_digests, options.sizes_positions) = (1_000, 1_000))
+                    .memory_taken();
+            rows.iter().find(|(name, _)| *name == table).expect("it is named").1 / 1_000
+        };
+        let on_top = |change: &dyn Fn(&mut Options)| {
+            let (few, more) = (with(1, &|_| {}).memory_on_top(), with(1, change).memory_on_top());
+            [0, 1].map(|at| (more[at] - few[at]) / 1_000)
+        };
+        let measured = measured();
+        let check = |what: &str, counted: u64| {
+            let (counted, measured) = (counted as f64, measured[what].round());
+            assert!(
+                measured <= counted && counted <= 1.1 * measured,
+                "{what}: {measured}, and counted are {counted}"
+            );
+        };
+        for table in ["sizes.resting_orders", "sizes.digests", "sizes.wallets", "sizes.positions"] {
+            check(&format!("a row of {table}"), taken(1, table));
+        }
+        for shards in [2, 4] {
+            check(&format!("a row of sizes.wallets with {shards} shards"), taken(shards, "sizes.wallets"));
+        }
+        let kinds: [Kind; 3] = [
+            ("a market", |options| options.sizes_markets = 2_000),
+            ("a wallet", |options| options.sizes_wallets = 2_000),
+            ("a resting order", |options| options.sizes_resting_orders = 2_000),
+        ];
+        for (kind, more) in kinds {
+            let [once, again] = on_top(&more);
+            check(&format!("{kind} on top, most"), once);
+            let [loops, snapshot] = [", for a loop of the feed's own, most", ", while a snapshot is made"]
+                .map(|what| format!("{kind} again{what}"));
+            let larger = if measured[&snapshot] < measured[&loops] { loops } else { snapshot };
+            check(&larger, again);
         }
     }
 
