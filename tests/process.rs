@@ -144,7 +144,7 @@ fn a_fresh_start_that_is_refused_has_wiped_nothing() {
     let at = |path: &str| format!("journal.log_path={}", folder.path().join(path).display());
     let durable = "journal.durability=durable".to_owned();
     for (plan, setting, said) in [
-        (&on_disk, "sizes.resting_orders=4000000000".to_owned(), "sizes.resting_orders: got"),
+        (&on_disk, "sizes.resting_orders=4000000000".to_owned(), "sizes.resting_orders: asks for"),
         (&on_disk, at("nofolder/log"), "there is no folder"),
         (&on_disk, at("data"), "is a folder; allowed: a file"),
         (
