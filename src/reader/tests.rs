@@ -529,6 +529,18 @@ fn condition_text(market: MarketNo) -> String {
     format!("0x{:08x}{}", market.0, "cc".repeat(28))
 }
 
+fn hex_text(bytes: &[u8]) -> String {
+    let mut text = Vec::new();
+    crate::json::name::push_hex(&mut text, bytes);
+    String::from_utf8(text).expect("ASCII")
+}
+
+fn uuid_text(id: ApiKey) -> String {
+    let mut text = Vec::new();
+    crate::json::name::push_uuid(&mut text, id);
+    String::from_utf8(text).expect("ASCII")
+}
+
 fn key(principal: WalletNo) -> ApiKey {
     ApiKey([u8::try_from(principal.0).expect("small"); 16])
 }

@@ -212,9 +212,7 @@ fn what_is_after_a_second_is_after_all_of_it() {
 fn every_filter_of_trades_narrows_and_none_widens() {
     let (mut exchange, [_, _, taker]) = traded();
     let id = TradeId::new(taker).uuid();
-    let mut uuid = Vec::new();
-    crate::json::name::push_uuid(&mut uuid, id);
-    let uuid = String::from_utf8(uuid).expect("ASCII");
+    let uuid = uuid_text(id);
     let at = exchange.now / 1_000;
     let rain = condition_text(RAIN);
     let snow = condition_text(SNOW);
@@ -511,9 +509,7 @@ fn an_order_names_the_newest_of_its_trades_if_there_are_very_many() {
     let trades: Vec<String> = (0..NAMED + 2)
         .map(|_| {
             let taker = exchange.order(BOB, Side::Buy, Outcome::One, 99, 1);
-            let mut id = Vec::new();
-            crate::json::name::push_uuid(&mut id, TradeId::new(exchange.fills(taker, &[(bid, 1)])).uuid());
-            String::from_utf8(id).expect("ASCII")
+            uuid_text(TradeId::new(exchange.fills(taker, &[(bid, 1)])).uuid())
         })
         .collect();
     let line = format!("GET /data/order/{}", id_text(&exchange, bid));

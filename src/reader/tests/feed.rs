@@ -50,6 +50,12 @@ impl Followed {
         self.gives_books(client);
     }
 
+    /// Rain takes the finest tick.
+    fn takes_the_finest_tick(&mut self) {
+        let (time, tick) = (self.exchange.time(), Tick::new(1).expect("the finest"));
+        self.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+    }
+
     fn comes(&mut self, client: u32, channel: Channel) {
         for (feed, _) in self.feeds() {
             feed.join(client, channel);
@@ -278,8 +284,7 @@ fn a_trade_with_the_most_makers_is_a_message_that_clients_take() {
 fn what_changes_thousands_of_prices_is_told_as_whole_books() {
     for (leaving, is_whole) in [(5, false), (2_001, true)] {
         let mut followed = Followed::opened();
-        let (time, tick) = (followed.exchange.time(), Tick::new(1).expect("the finest"));
-        followed.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+        followed.takes_the_finest_tick();
         let bids: Vec<_> = (0..=leaving)
             .map(|price| {
                 let bid = followed.exchange.order(ALICE, Side::Buy, Outcome::Zero, 50, 1);
@@ -317,8 +322,7 @@ fn what_changes_thousands_of_prices_is_told_as_whole_books() {
 fn a_deep_book_is_told_by_its_changes_alone_and_without_hashes() {
     for (levels, is_deep) in [(1_000, false), (1_001, true)] {
         let mut followed = Followed::opened();
-        let (time, tick) = (followed.exchange.time(), Tick::new(1).expect("the finest"));
-        followed.notes(TickChanged { time, market: RAIN, tick, removed: Vec::new() });
+        followed.takes_the_finest_tick();
         let asks: Vec<_> = (0..levels)
             .map(|above| {
                 let ask = followed.exchange.order(ALICE, Side::Buy, Outcome::One, 50, 5);

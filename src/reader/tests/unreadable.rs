@@ -2,16 +2,10 @@
 //! refused.
 
 use super::*;
-use crate::json::name;
 
 /// Requests, each with whether its answer needs the damaged order.
 fn questions(id: &OrderId, other: &OrderId) -> Vec<(String, String, bool)> {
-    let text = |id: &OrderId| {
-        let mut out = Vec::new();
-        name::push_hex(&mut out, id.as_bytes());
-        String::from_utf8(out).expect("ASCII")
-    };
-    let (id, other) = (text(id), text(other));
+    let [id, other] = [id, other].map(|id| hex_text(id.as_bytes()));
     let get = |target: String, needs| (format!("GET {target}"), String::new(), needs);
     vec![
         get(format!("/data/order/{id}"), true),

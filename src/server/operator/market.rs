@@ -155,17 +155,13 @@ impl List {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::{Method, Query};
 
     #[test]
     fn a_new_market_is_sent_as_the_route_reads_it() {
         let body = new_market("Rain \"soon\"?", "Wet, Dry", "0.01", Some("5"), None).expect("a body");
-        let asked = super::super::request::read(
-            crate::http::Method::Post,
-            "/markets",
-            crate::http::Query::default(),
-            body.as_bytes(),
-        );
-        let super::super::request::Asked::NewMarket(market) = asked.expect("understood") else {
+        let asked = request::read(Method::Post, "/markets", Query::default(), body.as_bytes());
+        let request::Asked::NewMarket(market) = asked.expect("understood") else {
             panic!("a market");
         };
         assert_eq!(market.question, "Rain \"soon\"?");

@@ -16,14 +16,11 @@ impl Trade {
         if !place.has_deadline() {
             return now;
         }
-        if let Some(shard) = &mut self.shard {
-            shard.let_expire(now.max(self.clock.now()));
-        }
+        let shard = self.shard.as_mut().expect("only a shard's loop judges orders");
+        shard.let_expire(now.max(self.clock.now()));
         let present = self.clock.now();
         let time = now.max(present);
-        if let Some(shard) = &mut self.shard {
-            shard.stands_ahead(time.0 - present.0);
-        }
+        shard.stands_ahead(time.0 - present.0);
         time
     }
 

@@ -62,10 +62,7 @@ fn a_cursor_that_no_page_has_asks_for_nothing_that_a_request_cannot() {
         ("positions.OPEN.TOKENS.DESC/7/3", None),
         ("trades.OPEN.TOKENS.DESC/7/3/1/0/0/0", None),
     ] {
-        let mut hex = Vec::new();
-        crate::json::name::push_hex(&mut hex, cursor.as_bytes());
-        let hex = String::from_utf8(hex).expect("ASCII");
-        let target = format!("/v2/positions?user={alice}&cursor={hex}");
+        let target = format!("/v2/positions?user={alice}&cursor={}", hex_text(cursor.as_bytes()));
         match limit {
             Some(limit) => assert_eq!(exchange.reads(&target)["pagination"]["limit"], limit, "{cursor}"),
             None => assert_eq!(refused(&mut exchange, &target)["field"], "cursor", "{cursor}"),
